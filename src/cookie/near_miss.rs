@@ -1,0 +1,107 @@
+//! Names that a laxer parser would take for ours: signs of an attack, for events only (`standards.md` §2.3, step 5).
+//!
+//! Looked for only where a request did not come with one good cookie of ours, so the hot path never pays for it.
+
+use super::parse::pairs;
+
+/// How a cookie's name resembles a protected one without being it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NearMiss {
+    /// In another case (`__host-…`), which browsers treat as a prefix and servers must not.
+    Case,
+    /// Percent-encoded (`__%48ost-…`): a browser applies no prefix rule to it.
+    Percent,
+    /// With white space that browsers keep and some servers strip (U+2000, U+0085, …).
+    WhiteSpace,
+    /// With `.`, `[` or a space where the name has `_`.
+    Punctuation,
+    /// Without a name, the value being `name=…`.
+    Nameless,
+    /// `$Version`, `$Path`, `$Domain`, `$Port`: a switch into the parsing rules of RFC 2109.
+    LegacyDollar,
+}
+
+/// The first near miss of `name` in the Cookie fields.
+pub(crate) fn near_miss<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str) -> Option<NearMiss> {
+    fields.into_iter().flat_map(pairs).find_map(|pair| judge(pair, name))
+}
+
+fn judge(pair: &[u8], protected: &str) -> Option<NearMiss> {
+    let protected = protected.as_bytes();
+    let mut parts = pair.splitn(2, |byte| *byte == b'=');
+    let name = parts.next()?;
+    let Some(value) = parts.next() else {
+        return name.starts_with(protected).then_some(NearMiss::Nameless);
+    };
+    if name.is_empty() {
+        return value.starts_with(protected).then_some(NearMiss::Nameless);
+    }
+    if is_legacy(name) {
+        return Some(NearMiss::LegacyDollar);
+    }
+    if name == protected || name.len() > 16 * protected.len() {
+        return None;
+    }
+    let alike = |bytes: &[u8]| bytes.eq_ignore_ascii_case(protected);
+    if alike(name) {
+        return Some(NearMiss::Case);
+    }
+    let decoded = percent_decoded(name);
+    if alike(&decoded) {
+        return Some(NearMiss::Percent);
+    }
+    let trimmed = trimmed(name);
+    if alike(&trimmed) {
+        return Some(NearMiss::WhiteSpace);
+    }
+    if alike(&mapped(name, protected)) {
+        return Some(NearMiss::Punctuation);
+    }
+    alike(&mapped(&self::trimmed(&decoded), protected)).then_some(NearMiss::Percent)
+}
+
+fn is_legacy(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"\"").unwrap_or(name);
+    let name = name.strip_suffix(b"\"").unwrap_or(name);
+    ["$version", "$path", "$domain", "$port"]
+        .iter()
+        .any(|legacy| name.eq_ignore_ascii_case(legacy.as_bytes()))
+}
+
+fn percent_decoded(name: &[u8]) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut decoded = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        let mut byte = *byte;
+        if let (b'%', [high, low, after @ ..]) = (byte, tail)
+            && let (Some(high), Some(low)) = (digit(high), digit(low))
+        {
+            byte = high << 4 | low;
+            rest = after;
+        }
+        decoded.push(byte);
+    }
+    decoded
+}
+
+/// The name without what some language or other trims: Unicode white space and the invisible characters beside it, as
+/// UTF-8 or as single bytes.
+fn trimmed(name: &[u8]) -> Vec<u8> {
+    let invisible = |c: char| c.is_whitespace() || c.is_control() || "\u{200b}\u{180e}\u{feff}".contains(c);
+    match std::str::from_utf8(name) {
+        Ok(text) => text.trim_matches(invisible).as_bytes().to_vec(),
+        Err(_) => {
+            let text: String = name.iter().map(|byte| char::from(*byte)).collect();
+            text.trim_matches(invisible).as_bytes().to_vec()
+        }
+    }
+}
+
+fn mapped(name: &[u8], protected: &[u8]) -> Vec<u8> {
+    let map =
+        |(byte, wanted): (&u8, &u8)| if *wanted == b'_' && b". [".contains(byte) { b'_' } else { *byte };
+    if name.len() == protected.len() { name.iter().zip(protected).map(map).collect() } else { name.to_vec() }
+}

@@ -1,0 +1,68 @@
+//! The Cookie header, byte for byte (`standards.md` §2.3).
+//!
+//! All Cookie fields in order; split on `;` alone; spaces and tabs stripped from a pair's ends, nothing else; split at
+//! the first `=`; names compared as bytes. No decoding, no quoting, no case folding, no Unicode: each of those is a way
+//! to pass a cookie off as ours that a browser did not protect (attacks A18-A23). Junk in a pair spoils that pair only.
+//!
+//! There is no limit on length or number: a sibling subdomain can fill a browser's jar with 180 large cookies (0.7 MB),
+//! and a limit would turn that into a logout. The cost is one linear search of what the HTTP server let through.
+
+use memchr::memchr;
+
+/// What a request holds under one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    /// No such cookie.
+    Nothing,
+    /// One, with this value.
+    One(&'a [u8]),
+    /// More than one: neither can be trusted, whatever their order (attack A18).
+    Several,
+}
+
+/// Finds the cookies called `names` in the Cookie fields of a request.
+pub(crate) fn find<'a, const N: usize>(
+    fields: impl IntoIterator<Item = &'a [u8]>,
+    names: [&str; N],
+) -> [Found<'a>; N] {
+    let mut found = [Found::Nothing; N];
+    for field in fields {
+        for pair in pairs(field) {
+            for (slot, name) in found.iter_mut().zip(names) {
+                if let Some(value) = value_of(pair, name) {
+                    *slot = if *slot == Found::Nothing { Found::One(value) } else { Found::Several };
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The pairs of one Cookie field, stripped of spaces and tabs.
+pub(super) fn pairs(field: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(field);
+    std::iter::from_fn(move || {
+        let bytes = rest?;
+        let (pair, tail) = match memchr(b';', bytes).and_then(|at| bytes.split_at_checked(at)) {
+            Some((pair, tail)) => (pair, tail.get(1..)),
+            None => (bytes, None),
+        };
+        rest = tail;
+        Some(strip(pair))
+    })
+}
+
+fn value_of<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+fn strip(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+#[cfg(test)]
+#[path = "../../tests/vectors/request_cookies.rs"]
+mod vectors;

@@ -1,0 +1,41 @@
+//! A sealed cookie: bytes that only their own name and origin open.
+
+use zeroize::Zeroizing;
+
+use crate::{
+    base64url,
+    crypto::{
+        key_ring::{KeyRing, Purpose},
+        random::RandomError,
+        seal::{OpenError, Seal},
+    },
+};
+
+/// Seals bytes into a cookie's value and opens them again.
+#[derive(Debug, Clone)]
+pub(crate) struct SealedCookie(Seal);
+
+impl SealedCookie {
+    /// For the session cookie called `name` at `origin`.
+    pub(crate) fn session(ring: &KeyRing, name: &str, origin: &str) -> Self {
+        Self(Seal::new(ring, Purpose::SessionCookie, name, origin))
+    }
+
+    /// The value that `plaintext` becomes.
+    pub(crate) fn seal(&self, plaintext: &[u8]) -> Result<String, RandomError> {
+        Ok(base64url::encode(&self.0.seal(plaintext, b"")?))
+    }
+
+    /// What `value` was sealed from. Costs one decryption at most.
+    pub(crate) fn open(&self, value: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+        if value.len() > MAX_VALUE {
+            return Err(OpenError::Malformed);
+        }
+        let mut bytes = Zeroizing::new(base64url::decode(value).ok_or(OpenError::Malformed)?);
+        self.0.open(&mut bytes, b"")?;
+        Ok(bytes)
+    }
+}
+
+/// A browser keeps no larger cookie, so a larger one is not ours; it is refused before it costs a decryption.
+const MAX_VALUE: usize = 4096;

@@ -1,0 +1,29 @@
+//! Bytes in, bytes out: the key ring, the seal, signatures and message authentication.
+//!
+//! The only floor that knows ciphers. It reads no clock and no store, and only [`random`] draws random bytes.
+//!
+//! ```text
+//! key_ring   root secrets with id and state, and every key derived from them
+//! text       the ring's text form, in a file or a variable
+//! seal       version ‖ key id ‖ nonce ‖ ciphertext ‖ tag, bound to purpose, name and origin
+//! xaes       XAES-256-GCM: a key of its own for each sealed value
+//! jws        the compact form of a signed token; es256 the signature below it
+//! mac        AES-256-CMAC, and the keys of a session's data derived with it
+//! digest     SHA-256 and HKDF-SHA256
+//! sip        keyed SipHash for the client context
+//! ```
+
+pub(crate) mod digest;
+pub(crate) mod es256;
+pub(crate) mod jws;
+pub(crate) mod key_ring;
+pub(crate) mod mac;
+pub(crate) mod random;
+pub(crate) mod seal;
+pub(crate) mod sip;
+pub(crate) mod text;
+pub(crate) mod xaes;
+
+pub use key_ring::{KeyId, KeyRing, KeyState};
+pub use random::RandomError;
+pub use text::KeyRingError;

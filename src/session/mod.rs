@@ -1,0 +1,32 @@
+//! The rules, pure: what a session is, how long it lives, how it renews, who is let in. No HTTP, no store, no clock.
+//!
+//! ```text
+//! timeouts       fresh, grace, idle, absolute
+//! context        what a client shows, and whether it is still the same client; user_agent reads one signal of it
+//! snapshot       what the session cookie says
+//! private        what a record keeps sealed
+//! renewal_token  the one-time token that buys new cookies
+//! rotation       what a presented generation leads to
+//! verdict        Anonymous | Admit | Renew | Challenge | Reject | Unavailable
+//! wire           length-prefixed bytes, for snapshot and private
+//! ```
+
+mod context;
+mod private;
+mod renewal_token;
+mod rotation;
+mod snapshot;
+mod timeouts;
+mod user_agent;
+mod verdict;
+mod wire;
+
+pub use context::ContextSignal;
+pub(crate) use context::{ClientContext, ContextDigest, ContextRelation};
+pub(crate) use private::Private;
+pub(crate) use renewal_token::{RenewalTokens, TokenError, VerifiedRenewal};
+pub use rotation::{Rotation, RotationOutcome, rotate};
+pub(crate) use snapshot::{Snapshot, SnapshotParts};
+pub use timeouts::{Timeouts, TimeoutsError};
+pub(crate) use verdict::{Admitted, Opened, Verdict, admit};
+pub use verdict::{Reason, Strength};

@@ -1,0 +1,138 @@
+//! Who is let in, and the witnesses that checks leave behind.
+//!
+//! A check gives a value that the next step demands: a session can be attached only by an [`Admitted`], which only this
+//! file makes. The bug this prevents is a path that forgets a check and compiles all the same.
+
+use super::{context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot};
+use crate::clock::Timestamp;
+
+/// How strongly a session is tied to its user and client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Strength {
+    /// A remembered session that was silent for longer than an ordinary one may be: it may not do what needs a recent
+    /// authentication.
+    Remembered,
+    /// Bound to the client's context.
+    Context,
+}
+
+impl Strength {
+    /// The name in lower case: `remembered`, `context`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Remembered => "remembered",
+            Self::Context => "context",
+        }
+    }
+
+    /// Device keys take the numbers above.
+    pub(super) const fn to_byte(self) -> u8 {
+        match self {
+            Self::Remembered => 1,
+            Self::Context => 2,
+        }
+    }
+
+    pub(super) const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Remembered),
+            2 => Some(Self::Context),
+            _ => None,
+        }
+    }
+}
+
+/// Why a request with authentic credentials is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The session was revoked.
+    Revoked,
+    /// The session is over: idle or absolute timeout, or the store does not know it.
+    Expired,
+    /// Another browser family than the one the session is bound to, or none.
+    Context,
+    /// A renewal token that was used up.
+    Reuse,
+    /// The session has a newer id.
+    Superseded,
+    /// The two cookies belong to two sessions.
+    Mismatch,
+    /// The token before, within the grace, from another client.
+    Echo,
+}
+
+/// What the rules say to a request.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Nobody: no credentials, or none that count.
+    Anonymous,
+    /// The session cookie is fresh and nothing speaks against it.
+    Admit(Admitted),
+    /// The session cookie is not fresh, and a good renewal token came with it.
+    Renew(VerifiedRenewal),
+    /// Only a device key could renew.
+    #[allow(dead_code, reason = "device-bound sessions give it; its place in the request's way is kept")]
+    Challenge,
+    /// Authentic credentials that do not count; anonymous, with an event.
+    Reject(Reason),
+    /// The store does not answer, and without it nothing can be said.
+    Unavailable,
+}
+
+/// A session cookie that opened: its seal holds. Whether it is fresh is not judged yet.
+#[derive(Debug)]
+pub(crate) struct Opened(Snapshot);
+
+impl Opened {
+    /// `snapshot` must come out of a seal, or from this process itself.
+    pub(crate) const fn from_seal(snapshot: Snapshot) -> Self {
+        Self(snapshot)
+    }
+
+    pub(crate) const fn snapshot(&self) -> &Snapshot {
+        &self.0
+    }
+}
+
+/// Leave to attach a session to a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Admitted(Snapshot);
+
+impl Admitted {
+    pub(crate) const fn snapshot(&self) -> &Snapshot {
+        &self.0
+    }
+
+    /// The session this process has just created or renewed in the store.
+    pub(crate) const fn issued(snapshot: Snapshot) -> Self {
+        Self(snapshot)
+    }
+}
+
+/// What the fresh path says to an opened cookie.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// Let in.
+    Admitted(Admitted),
+    /// Not fresh: a token may renew it.
+    Stale(Opened),
+    /// Not this client.
+    Rejected,
+}
+
+/// Judges an opened session cookie at `now`: fresh, and from a client that is tolerated.
+///
+/// Revocation is judged by the caller, who has the set; nothing else is left to check.
+pub(crate) fn admit(opened: Opened, now: Timestamp, relation: ContextRelation) -> Admission {
+    let fixed = opened.0.fixed();
+    if relation == ContextRelation::Rejected {
+        return Admission::Rejected;
+    }
+    if now >= fixed.fresh_until || now >= fixed.ends_at {
+        return Admission::Stale(opened);
+    }
+    Admission::Admitted(Admitted(opened.0))
+}

@@ -1,0 +1,73 @@
+//! Snapshot and private part from inside: they round-trip, and no truncation or foreign version makes them panic.
+
+use super::*;
+use crate::session::Private;
+
+fn fixed() -> Fixed {
+    Fixed {
+        strength: Strength::Context,
+        remembered: true,
+        context_changed: true,
+        epoch: 3,
+        claims_version: 4,
+        authenticated_at: Timestamp::from_millis(5),
+        minted_at: Timestamp::from_millis(6),
+        fresh_until: Timestamp::from_millis(7),
+        ends_at: Timestamp::from_millis(8),
+        context: ContextDigest { family: Some(9), ..ContextDigest::default() },
+    }
+}
+
+#[test]
+fn snapshots_round_trip() {
+    let id = SessionId([1; 32]);
+    for (subject, methods, claims) in
+        [(Some("alice"), "pwd otp", r#"{"a":1}"#), (None, "", ""), (Some(""), "", "")]
+    {
+        let parts = SnapshotParts {
+            id: &id,
+            stored_id: StoredId::from_bytes([2; 32]),
+            fixed: fixed(),
+            subject,
+            methods,
+            claims,
+        };
+        let bytes = parts.encode();
+        let snapshot = Snapshot::parse(bytes.clone()).unwrap();
+        assert_eq!(
+            (snapshot.id(), *snapshot.stored_id(), *snapshot.fixed()),
+            (SessionId([1; 32]), parts.stored_id, fixed())
+        );
+        assert_eq!((snapshot.subject(), snapshot.claims()), (subject, claims));
+        assert_eq!(snapshot.methods().collect::<Vec<_>>().join(" "), methods);
+        for n in 0..bytes.len() {
+            assert!(Snapshot::parse(Zeroizing::new(bytes[..n].to_vec())).is_none(), "{n} bytes");
+        }
+        let longer = [bytes.as_slice(), b"x"].concat();
+        assert!(Snapshot::parse(Zeroizing::new(longer)).is_none());
+        let mut newer = bytes.clone();
+        newer[0] = 2;
+        assert!(Snapshot::parse(newer).is_none());
+        assert!(!format!("{snapshot:?}").contains("alice"));
+    }
+}
+
+#[test]
+fn privates_round_trip() {
+    let private = Private {
+        subject: Some("alice".into()),
+        methods: "pwd".into(),
+        claims: r#"{"role":"admin"}"#.into(),
+        context: fixed().context,
+        context_changed: false,
+        dormant: true,
+        client: "Firefox on Linux".into(),
+    };
+    let bytes = private.encode();
+    assert_eq!(Private::parse(&bytes).as_ref(), Some(&private));
+    for n in 0..bytes.len() {
+        assert_eq!(Private::parse(&bytes[..n]), None, "{n} bytes");
+    }
+    assert_eq!(Private::parse(&Private::default().encode()), Some(Private::default()));
+    assert!(!format!("{private:?}").contains("alice"));
+}
