@@ -5,7 +5,7 @@
 //!                   ├ secret in the token (XAES)                      ├ SessionRef (CMAC)
 //!                   ├ record at rest (XAES)                           ├ client context (SipHash)
 //!                   ├ record's clear fields (CMAC)                    └ check value
-//!                   ├ session data (CMAC-KDF with the session id)
+//!                   ├ session data (CMAC-KDF with the session id)    (also: names of data fields, CMAC-KDF)
 //!                   ├ renewal token's jti (CMAC)
 //!                   └ renewal token's signature (P-256)
 //! ```
@@ -157,6 +157,7 @@ impl fmt::Debug for RootKeys {
 pub(crate) struct IndexKeys {
     pub(crate) subject: MacKey,
     pub(crate) session_ref: MacKey,
+    pub(crate) field_names: MacKey,
     pub(crate) context: Zeroizing<[u8; 16]>,
     pub(crate) check: [u8; 16],
 }
@@ -241,6 +242,7 @@ impl KeyRing {
         let index = IndexKeys {
             subject: MacKey::new(&derive(secret, Label(b"subject-index\0"))),
             session_ref: MacKey::new(&derive(secret, Label(b"session-ref\0"))),
+            field_names: MacKey::new(&derive(secret, Label(b"field-names\0"))),
             context: derive(secret, Label(b"client-context\0")),
             check: *derive(secret, Label(b"index-check\0")),
         };

@@ -1,0 +1,236 @@
+//! The events, named after the OWASP logging vocabulary where it has a word.
+
+use crate::{
+    cookie::NearMiss,
+    id::SessionRef,
+    session::{ContextSignal, Reason},
+};
+
+/// How much an event should worry its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// The ordinary life of a session.
+    Info,
+    /// Worth a look when it happens often.
+    Warning,
+    /// Somebody else holds a user's credentials, or has touched the database.
+    Alarm,
+}
+
+/// Why a cookie of ours was not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CookieFault {
+    /// Not the form of a sealed cookie or token.
+    Malformed,
+    /// Sealed under a key that this ring does not have, or has revoked.
+    UnknownKey,
+    /// The seal, the MAC or the signature is wrong.
+    Forged,
+    /// Authentic, but for another origin or from the future.
+    NotForHere,
+    /// Sent more than once in one request.
+    Duplicate,
+}
+
+/// A verb of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each is the store's verb of that name")]
+pub enum StoreVerb {
+    Create,
+    Load,
+    Commit,
+    Rotate,
+    Revoke,
+    RevokeSubject,
+    ListSubject,
+    Purge,
+    Subscribe,
+}
+
+impl StoreVerb {
+    /// The verb's name, in snake case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Load => "load",
+            Self::Commit => "commit",
+            Self::Rotate => "rotate",
+            Self::Revoke => "revoke",
+            Self::RevokeSubject => "revoke_subject",
+            Self::ListSubject => "list_subject",
+            Self::Purge => "purge",
+            Self::Subscribe => "subscribe",
+        }
+    }
+}
+
+/// Something that happened to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// An anonymous session was created because a handler wrote to it.
+    Created(SessionRef),
+    /// Somebody signed in; the session has a new id.
+    LoggedIn(SessionRef),
+    /// The user of a session proved again who they are; it has a new id.
+    Reauthenticated(SessionRef),
+    /// A session got a new id without a new authentication (`Session::cycle_id`).
+    IdCycled(SessionRef),
+    /// A renewal token bought a new pair of cookies.
+    Renewed(SessionRef),
+    /// The token before came after the grace: its answer was probably lost, and it was answered once more.
+    RenewalAnswerLost(SessionRef),
+    /// The token before came within the grace from another client, and was refused.
+    RenewalFromOtherClient(SessionRef),
+    /// A used-up token was presented: somebody copied it. The session is revoked everywhere.
+    TokenReuse(SessionRef),
+    /// A token of a session that has a newer id was presented long after: somebody copied it before the user
+    /// authenticated again. The newer session goes on.
+    SupersededTokenUsed(SessionRef),
+    /// A token newer than the store was presented: the store lost writes.
+    StoreRolledBack(SessionRef),
+    /// A session shows up on another network or platform; it goes on, marked.
+    ContextChanged(SessionRef, ContextSignal),
+    /// Authentic credentials were not let in.
+    Refused(SessionRef, Reason),
+    /// A session's user signed out.
+    LoggedOut(SessionRef),
+    /// A user signed out everywhere, or was signed out by the operator; this many sessions were open.
+    LoggedOutEverywhere(u64),
+    /// A session was ended from another one of the same user.
+    Revoked(SessionRef),
+    /// The claims of a session changed; older cookies must renew.
+    ClaimsChanged(SessionRef),
+    /// A session cookie was not used.
+    SessionCookieRefused(CookieFault),
+    /// A renewal token was not used.
+    RenewalTokenRefused(CookieFault),
+    /// A cookie's name resembles ours: somebody tries to pass one off.
+    CookieNearMiss(NearMiss),
+    /// A handler wrote to a session that ended meanwhile; the write was dropped.
+    WriteToEndedSession(SessionRef),
+    /// A record does not hold what was written: changed in the database, or sealed under a lost key. It counts as gone.
+    RecordTampered(SessionRef),
+    /// A stale session's socket upgrade was refused: too many for one generation, or not with this token.
+    UpgradeRefused(SessionRef),
+    /// The store did not do what was asked.
+    StoreUnavailable(StoreVerb),
+    /// The operating system gave no random bytes.
+    NoRandomness,
+}
+
+impl SessionEvent {
+    /// The event's name in logs, in snake case. Names do not change between versions.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Created(_) => "session_created",
+            Self::LoggedIn(_) => "authn_login_success",
+            Self::Reauthenticated(_) => "authn_reauthenticated",
+            Self::IdCycled(_) => "session_id_cycled",
+            Self::Renewed(_) => "session_renewed",
+            Self::RenewalAnswerLost(_) => "renewal_answer_lost",
+            Self::RenewalFromOtherClient(_) => "renewal_from_other_client",
+            Self::TokenReuse(_) => "authn_token_reuse",
+            Self::SupersededTokenUsed(_) => "authn_superseded_token_used",
+            Self::StoreRolledBack(_) => "store_rolled_back",
+            Self::ContextChanged(..) => "session_context_changed",
+            Self::Refused(_, Reason::Expired) => "session_use_after_expire",
+            Self::Refused(..) => "session_refused",
+            Self::LoggedOut(_) => "authn_logout",
+            Self::LoggedOutEverywhere(_) => "authn_logout_everywhere",
+            Self::Revoked(_) => "session_revoked",
+            Self::ClaimsChanged(_) => "session_claims_changed",
+            Self::SessionCookieRefused(CookieFault::Duplicate)
+            | Self::RenewalTokenRefused(CookieFault::Duplicate) => "duplicate_cookie",
+            Self::SessionCookieRefused(_) => "crypt_decrypt_fail",
+            Self::RenewalTokenRefused(_) => "authn_token_invalid",
+            Self::CookieNearMiss(_) => "cookie_near_miss",
+            Self::WriteToEndedSession(_) => "write_to_ended_session",
+            Self::RecordTampered(_) => "record_tampered",
+            Self::UpgradeRefused(_) => "upgrade_refused",
+            Self::StoreUnavailable(_) => "store_unavailable",
+            Self::NoRandomness => "no_randomness",
+        }
+    }
+
+    /// How much it should worry its reader.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Created(_)
+            | Self::LoggedIn(_)
+            | Self::Reauthenticated(_)
+            | Self::IdCycled(_)
+            | Self::Renewed(_)
+            | Self::RenewalAnswerLost(_)
+            | Self::LoggedOut(_)
+            | Self::LoggedOutEverywhere(_)
+            | Self::Revoked(_)
+            | Self::ClaimsChanged(_)
+            | Self::Refused(_, Reason::Expired | Reason::Superseded | Reason::Revoked) => Severity::Info,
+            Self::TokenReuse(_) | Self::SupersededTokenUsed(_) | Self::RecordTampered(_) => Severity::Alarm,
+            Self::RenewalFromOtherClient(_)
+            | Self::StoreRolledBack(_)
+            | Self::ContextChanged(..)
+            | Self::Refused(..)
+            | Self::SessionCookieRefused(_)
+            | Self::RenewalTokenRefused(_)
+            | Self::CookieNearMiss(_)
+            | Self::WriteToEndedSession(_)
+            | Self::UpgradeRefused(_)
+            | Self::StoreUnavailable(_)
+            | Self::NoRandomness => Severity::Warning,
+        }
+    }
+
+    /// The session it is about, where it is about one.
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionRef> {
+        match self {
+            Self::Created(session)
+            | Self::LoggedIn(session)
+            | Self::Reauthenticated(session)
+            | Self::IdCycled(session)
+            | Self::Renewed(session)
+            | Self::RenewalAnswerLost(session)
+            | Self::RenewalFromOtherClient(session)
+            | Self::TokenReuse(session)
+            | Self::SupersededTokenUsed(session)
+            | Self::StoreRolledBack(session)
+            | Self::ContextChanged(session, _)
+            | Self::Refused(session, _)
+            | Self::LoggedOut(session)
+            | Self::Revoked(session)
+            | Self::ClaimsChanged(session)
+            | Self::WriteToEndedSession(session)
+            | Self::RecordTampered(session)
+            | Self::UpgradeRefused(session) => Some(*session),
+            Self::LoggedOutEverywhere(_)
+            | Self::SessionCookieRefused(_)
+            | Self::RenewalTokenRefused(_)
+            | Self::CookieNearMiss(_)
+            | Self::StoreUnavailable(_)
+            | Self::NoRandomness => None,
+        }
+    }
+
+    /// What the name does not say: a reason, a fault, a verb, a number.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::ContextChanged(_, signal) => format!("{signal:?}"),
+            Self::Refused(_, reason) => format!("{reason:?}"),
+            Self::SessionCookieRefused(fault) => format!("session cookie: {fault:?}"),
+            Self::RenewalTokenRefused(fault) => format!("renewal token: {fault:?}"),
+            Self::CookieNearMiss(kind) => format!("{kind:?}"),
+            Self::StoreUnavailable(verb) => verb.name().into(),
+            Self::LoggedOutEverywhere(sessions) => format!("{sessions} sessions"),
+            _ => String::new(),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Sessions in the memory of this process: for tests, and for sites of one process that may forget.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use super::{
+    contract::{
+        CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
+        RotateAnswer, RotateRequest, Store, StoreError,
+    },
+    revocations::Revocation,
+    row::{FieldTag, Row},
+    steps::{RowChange, commit_row, is_live, rotate_row, supersede_row},
+};
+use crate::{
+    clock::{Clock, SystemClock, Timestamp},
+    id::{StoredId, SubjectKey},
+};
+
+/// A store in memory. Clones share it; everything is gone when the last one is.
+///
+/// Every verb takes one short lock and never waits.
+#[derive(Clone)]
+pub struct MemoryStore(Arc<Shared>);
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    inner: Mutex<Inner>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    sessions: HashMap<StoredId, Stored>,
+    subjects: HashMap<SubjectKey, Subject>,
+    feed: VecDeque<(u64, Revocation, Timestamp)>,
+    last: u64,
+    index: Option<[u8; 16]>,
+}
+
+struct Stored {
+    row: Row,
+    fields: BTreeMap<FieldTag, Vec<u8>>,
+}
+
+#[derive(Default)]
+struct Subject {
+    epoch: u64,
+    ids: BTreeSet<StoredId>,
+}
+
+impl MemoryStore {
+    /// An empty store on the system's clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock))
+    }
+
+    /// An empty store on another clock, for tests. Give the layer the same one.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared { clock, inner: Mutex::default(), news: Notify::new() }))
+    }
+
+    /// The state, and the instant of the step.
+    fn step(&self) -> (MutexGuard<'_, Inner>, Timestamp) {
+        // A panic inside a step is a bug elsewhere (a keeper); the maps are whole, since steps write last.
+        let inner = self.0.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        (inner, self.0.clock.now())
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
+        let (mut inner, now) = self.step();
+        if inner.sessions.contains_key(&new.id) {
+            return Err(CreateError::Taken);
+        }
+        let mut row = new.row;
+        row.epoch = row.subject.map_or(0, |subject| inner.epoch(&subject));
+        match new.replaces {
+            Some(Replacement::End(old)) => {
+                inner.end(&old, now);
+            }
+            Some(Replacement::Move(old)) => {
+                inner
+                    .live(&old, now)
+                    .filter(|old| old.row.superseded_at.is_none())
+                    .ok_or(CreateError::ReplacedGone)?;
+                inner.end(&old, now);
+            }
+            Some(Replacement::Supersede(old)) => {
+                let stored = inner.live(&old, now).ok_or(CreateError::ReplacedGone)?;
+                let after =
+                    supersede_row(&old, &stored.row, now, new.keeper).ok_or(CreateError::ReplacedGone)?;
+                inner.write(&old, after);
+                row.predecessor = Some(old);
+            }
+            None => {}
+        }
+        new.keeper.sign(&new.id, &mut row);
+        if let Some(subject) = row.subject {
+            inner.subjects.entry(subject).or_default().ids.insert(new.id);
+        }
+        inner.sessions.insert(new.id, Stored { row: row.clone(), fields: new.fields.into_iter().collect() });
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(row)
+    }
+
+    async fn load(&self, id: &StoredId) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
+        let (inner, now) = self.step();
+        let loaded = inner.live(id, now).map(|stored| {
+            (stored.row.clone(), stored.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect())
+        });
+        Ok(loaded)
+    }
+
+    async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {
+        let (mut inner, now) = self.step();
+        let Some(stored) = inner.live_mut(&request.id, now) else { return Ok(None) };
+        let Some(after) = commit_row(&request, &stored.row, now) else { return Ok(None) };
+        stored.row = after.clone();
+        for (tag, value) in request.fields {
+            match value {
+                Some(value) => stored.fields.insert(tag, value),
+                None => stored.fields.remove(&tag),
+            };
+        }
+        if request.edit {
+            inner.publish(Revocation::Claims(request.id, after.claims_version), now);
+        }
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(Some(after))
+    }
+
+    async fn rotate(&self, request: RotateRequest<'_>) -> Result<RotateAnswer, StoreError> {
+        let (mut inner, now) = self.step();
+        let Some(stored) = inner.live_mut(&request.id, now) else { return Ok(RotateAnswer::Gone) };
+        let step = rotate_row(&request, &stored.row, now);
+        match step.change {
+            RowChange::Keep => {}
+            RowChange::Write(row) => stored.row = row,
+            RowChange::Revoke => {
+                inner.end(&request.id, now);
+                drop(inner);
+                self.0.news.notify_waiters();
+            }
+        }
+        Ok(step.answer)
+    }
+
+    async fn revoke(&self, id: &StoredId) -> Result<bool, StoreError> {
+        let (mut inner, now) = self.step();
+        let was_live = inner.live(id, now).is_some();
+        inner.end(id, now);
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(was_live)
+    }
+
+    async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
+        let (mut inner, now) = self.step();
+        let entry = inner.subjects.entry(*subject).or_default();
+        entry.epoch += 1;
+        let (epoch, ids) = (entry.epoch, std::mem::take(&mut entry.ids));
+        let mut ended = 0;
+        for id in ids {
+            if let Some(stored) = inner.sessions.remove(&id) {
+                ended += u64::from(is_live(&stored.row, 0, now) && stored.row.superseded_at.is_none());
+            }
+        }
+        inner.publish(Revocation::Subject(*subject, epoch), now);
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(ended)
+    }
+
+    async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
+        let (inner, now) = self.step();
+        let ids = inner.subjects.get(subject).map(|subject| &subject.ids);
+        let mut rows: Vec<_> = ids
+            .into_iter()
+            .flatten()
+            .filter_map(|id| inner.live(id, now).map(|stored| (*id, stored.row.clone())))
+            .filter(|(_, row)| row.superseded_at.is_none())
+            .collect();
+        rows.sort_by_key(|(id, row)| (row.created_at, *id));
+        Ok(rows)
+    }
+
+    async fn purge(&self, window: Duration) -> Result<u64, StoreError> {
+        let (mut inner, now) = self.step();
+        let over: Vec<_> = inner
+            .sessions
+            .iter()
+            .filter(|(_, stored)| !is_live(&stored.row, 0, now))
+            .take(PURGE_BATCH)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &over {
+            inner.remove(id);
+        }
+        while inner.feed.front().is_some_and(|(_, _, at)| *at + window < now) {
+            inner.feed.pop_front();
+        }
+        Ok(u64::try_from(over.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn subscribe(&self, from: FeedPosition) -> Result<FeedBatch, StoreError> {
+        loop {
+            let news = self.0.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            {
+                let (inner, now) = self.step();
+                let entries: Vec<_> = match from {
+                    FeedPosition::Window(window) => {
+                        inner.feed.iter().filter(|(_, _, at)| *at + window >= now).collect()
+                    }
+                    FeedPosition::After(last) => {
+                        inner.feed.iter().filter(|(number, ..)| *number > last).collect()
+                    }
+                };
+                if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
+                    let entries = entries.into_iter().map(|(_, revocation, at)| (*revocation, *at)).collect();
+                    return Ok(FeedBatch { entries, position: FeedPosition::After(inner.last) });
+                }
+            }
+            news.await;
+        }
+    }
+
+    async fn ping(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.0.clock.now())
+    }
+
+    fn claim_index(&self, check: [u8; 16]) -> Result<(), IndexMismatch> {
+        let (mut inner, _) = self.step();
+        if *inner.index.get_or_insert(check) == check { Ok(()) } else { Err(IndexMismatch::new()) }
+    }
+}
+
+impl Inner {
+    fn epoch(&self, subject: &SubjectKey) -> u64 {
+        self.subjects.get(subject).map_or(0, |subject| subject.epoch)
+    }
+
+    fn live(&self, id: &StoredId, now: Timestamp) -> Option<&Stored> {
+        let stored = self.sessions.get(id)?;
+        let epoch = stored.row.subject.map_or(0, |subject| self.epoch(&subject));
+        is_live(&stored.row, epoch, now).then_some(stored)
+    }
+
+    fn live_mut(&mut self, id: &StoredId, now: Timestamp) -> Option<&mut Stored> {
+        self.live(id, now)?;
+        self.sessions.get_mut(id)
+    }
+
+    fn write(&mut self, id: &StoredId, row: Row) {
+        if let Some(stored) = self.sessions.get_mut(id) {
+            stored.row = row;
+        }
+    }
+
+    fn remove(&mut self, id: &StoredId) -> Option<Stored> {
+        let stored = self.sessions.remove(id)?;
+        if let Some(subject) = stored.row.subject.and_then(|subject| self.subjects.get_mut(&subject)) {
+            subject.ids.remove(id);
+        }
+        Some(stored)
+    }
+
+    /// Ends a session and those whose newer id it is. Published also where nothing is found: a cookie may be out there.
+    fn end(&mut self, id: &StoredId, now: Timestamp) {
+        let mut next = Some(*id);
+        while let Some(id) = next {
+            self.publish(Revocation::Session(id), now);
+            next = self.remove(&id).and_then(|stored| stored.row.predecessor);
+        }
+    }
+
+    fn publish(&mut self, revocation: Revocation, now: Timestamp) {
+        self.last += 1;
+        self.feed.push_back((self.last, revocation, now));
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore")
+    }
+}
+
+/// Sessions that one purge deletes at most: the lock is held for well under a millisecond.
+const PURGE_BATCH: usize = 1000;

@@ -1,0 +1,41 @@
+//! Where sessions are kept: the promises of a store, the stores that keep them, and what stands between a store and a
+//! handler's `Session`.
+//!
+//! ```text
+//! contract      the Store trait: its verbs and what each promises
+//! row           what a store keeps of a session
+//! steps         the verbs' rules over rows, for stores that run Rust inside their atomic step
+//! memory        in this process; sqlite: in a file, shared by the processes of one machine
+//! revocations   what must not be admitted although its cookie is fresh, and the feed that fills it
+//! vault         sealing at rest
+//! registry      what is done to the sessions of one origin: create, renew, end, list
+//! watcher       the task that reads the feed and purges
+//! session_data  the bridge to tower-sessions' `Session`
+//! ```
+//!
+//! A store sees hashed ids and sealed bytes only. Neither a dump of the database nor a dump with the key ring opens a
+//! user's data: their keys are derived from the session id, which only the browser's credentials hold.
+
+mod contract;
+mod memory;
+mod registry;
+mod revocations;
+mod row;
+mod session_data;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod steps;
+mod vault;
+mod watcher;
+
+pub use contract::{
+    CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
+    RotateAnswer, RotateRequest, Store, StoreError,
+};
+pub use memory::MemoryStore;
+pub use revocations::Revocation;
+pub(crate) use revocations::{RevocationSet, Standing};
+pub use row::{FieldTag, Row, RowKeeper};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOpenError, SqliteStore};
+pub use steps::{RotateStep, RowChange, commit_row, is_live, rotate_row, supersede_row};

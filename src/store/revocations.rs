@@ -1,0 +1,227 @@
+//! What must not be admitted although its cookie is fresh. Asked on every request, so asking costs one load of an
+//! atomic counter where nothing was revoked, takes no lock that all requests share, and never waits for a store.
+//!
+//! An entry lives as long as the freshest cookie it can matter to; the set drops nothing before.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    clock::Timestamp,
+    id::{StoredId, SubjectKey},
+};
+
+/// An entry of the revocation feed. Idempotent: taking it twice changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a store must carry every kind")]
+pub enum Revocation {
+    /// A session ended.
+    Session(StoredId),
+    /// The claims of a session changed: cookies below this version must renew.
+    Claims(StoredId, u64),
+    /// All sessions of a user below this epoch ended.
+    Subject(SubjectKey, u64),
+}
+
+/// What the set says of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing.
+    Clear,
+    /// Its claims are older than the store's: it must renew.
+    Outdated,
+    /// It ended.
+    Revoked,
+}
+
+/// The revocations that still matter, and those who wait for one.
+pub(crate) struct RevocationSet {
+    /// How many entries or waiting tasks lie in each slot of the ids; a zero answers without a lock.
+    counts: Box<[AtomicU32]>,
+    shards: Box<[Mutex<Shard>]>,
+    subjects: Mutex<HashMap<SubjectKey, (u64, Timestamp)>>,
+    subject_count: AtomicUsize,
+    synced: AtomicBool,
+}
+
+#[derive(Default)]
+struct Shard {
+    entries: HashMap<StoredId, Entry>,
+    watchers: HashMap<StoredId, Watcher>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    revoked: bool,
+    claims_version: u64,
+    until: Timestamp,
+}
+
+struct Watcher {
+    ended: watch::Sender<bool>,
+    subject: Option<(SubjectKey, u64)>,
+}
+
+impl RevocationSet {
+    pub(crate) fn new() -> Self {
+        Self {
+            counts: (0..SLOTS).map(|_| AtomicU32::new(0)).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            subjects: Mutex::default(),
+            subject_count: AtomicUsize::new(0),
+            synced: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the feed was read at least once; before that the store must be asked.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_synced(&self) {
+        self.synced.store(true, Ordering::Release);
+    }
+
+    /// Judges a session whose cookie carries `claims_version`.
+    pub(crate) fn standing(&self, id: &StoredId, claims_version: u64) -> Standing {
+        if self.count(id).load(Ordering::Acquire) == 0 {
+            return Standing::Clear;
+        }
+        match self.shard(id).entries.get(id) {
+            Some(entry) if entry.revoked => Standing::Revoked,
+            Some(entry) if claims_version < entry.claims_version => Standing::Outdated,
+            _ => Standing::Clear,
+        }
+    }
+
+    /// Whether any user was signed out everywhere; only then is the key of a user worth computing.
+    pub(crate) fn knows_subjects(&self) -> bool {
+        self.subject_count.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether a session of `subject` that began in `epoch` was ended with all others.
+    pub(crate) fn is_subject_revoked(&self, subject: &SubjectKey, epoch: u64) -> bool {
+        lock(&self.subjects).get(subject).is_some_and(|(revoked_below, _)| epoch < *revoked_below)
+    }
+
+    /// Takes an entry that matters until `until`, and tells those who wait for it.
+    pub(crate) fn insert(&self, revocation: Revocation, until: Timestamp) {
+        match revocation {
+            Revocation::Session(id) => {
+                self.insert_entry(&id, Entry { revoked: true, claims_version: 0, until })
+            }
+            Revocation::Claims(id, claims_version) => {
+                self.insert_entry(&id, Entry { revoked: false, claims_version, until });
+            }
+            Revocation::Subject(subject, epoch) => self.insert_subject(subject, epoch, until),
+        }
+    }
+
+    /// Drops what matters to no cookie any more.
+    pub(crate) fn prune(&self, now: Timestamp) {
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            shard.entries.retain(|id, entry| {
+                let keep = now < entry.until;
+                if !keep {
+                    self.count(id).fetch_sub(1, Ordering::AcqRel);
+                }
+                keep
+            });
+            shard.watchers.retain(|_, watcher| watcher.ended.receiver_count() > 0);
+        }
+        let mut subjects = lock(&self.subjects);
+        subjects.retain(|_, (_, until)| now < *until);
+        self.subject_count.store(subjects.len(), Ordering::Release);
+    }
+
+    /// A receiver that turns true when the session ends.
+    pub(crate) fn watch(&self, id: &StoredId, subject: Option<(SubjectKey, u64)>) -> watch::Receiver<bool> {
+        let mut shard = self.shard(id);
+        let ended = shard.entries.get(id).is_some_and(|entry| entry.revoked)
+            || subject.is_some_and(|(subject, epoch)| self.is_subject_revoked(&subject, epoch));
+        let watcher = shard
+            .watchers
+            .entry(*id)
+            .or_insert_with(|| Watcher { ended: watch::Sender::new(ended), subject });
+        watcher.ended.subscribe()
+    }
+
+    fn insert_entry(&self, id: &StoredId, new: Entry) {
+        let mut shard = self.shard(id);
+        let merged = match shard.entries.get(id) {
+            Some(old) => Entry {
+                revoked: old.revoked || new.revoked,
+                claims_version: old.claims_version.max(new.claims_version),
+                until: old.until.max(new.until),
+            },
+            None => {
+                self.count(id).fetch_add(1, Ordering::AcqRel);
+                new
+            }
+        };
+        shard.entries.insert(*id, merged);
+        if merged.revoked
+            && let Some(watcher) = shard.watchers.get(id)
+        {
+            watcher.ended.send_replace(true);
+        }
+    }
+
+    fn insert_subject(&self, subject: SubjectKey, epoch: u64, until: Timestamp) {
+        {
+            let mut subjects = lock(&self.subjects);
+            let entry = subjects.entry(subject).or_insert((epoch, until));
+            *entry = (entry.0.max(epoch), entry.1.max(until));
+            self.subject_count.store(subjects.len(), Ordering::Release);
+        }
+        for shard in &self.shards {
+            for watcher in lock(shard).watchers.values() {
+                if watcher.subject.is_some_and(|(watched, began)| watched == subject && began < epoch) {
+                    watcher.ended.send_replace(true);
+                }
+            }
+        }
+    }
+
+    fn count(&self, id: &StoredId) -> &AtomicU32 {
+        static NEVER: AtomicU32 = AtomicU32::new(1);
+        // A slot that is not there sends the question to the shard, which is always right.
+        self.counts.get(usize::from(id.spread()) % SLOTS).unwrap_or(&NEVER)
+    }
+
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "the index is taken modulo the number of shards, which is fixed"
+    )]
+    fn shard(&self, id: &StoredId) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[usize::from(id.spread()) % SHARDS])
+    }
+}
+
+impl fmt::Debug for RevocationSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RevocationSet").field("synced", &self.is_synced()).finish_non_exhaustive()
+    }
+}
+
+/// A panic elsewhere leaves the map as it was: no step here is done by halves.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// 64 KiB of counters: with 10,000 entries one request in seven asks a shard.
+const SLOTS: usize = 1 << 14;
+const SHARDS: usize = 64;
+
+#[cfg(test)]
+#[path = "../../tests/unit/revocations.rs"]
+mod tests;

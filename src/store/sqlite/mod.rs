@@ -1,0 +1,280 @@
+//! Sessions in an SQLite file: the embedded default. Safe under restart, and shared by the processes of one machine.
+//!
+//! WAL mode, so readers never wait for a writer; writers of one process queue for one connection, writers of several
+//! processes for SQLite's lock. `synchronous = FULL`: what a step wrote survives a loss of power (about 0.2 ms a write
+//! on a local disk), so a revocation is never taken back.
+
+mod rows;
+mod schema;
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use sqlx::{
+    Sqlite, SqlitePool, Transaction,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+use tokio::sync::Notify;
+
+use super::{
+    contract::{
+        CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
+        RotateAnswer, RotateRequest, Store, StoreError,
+    },
+    revocations::Revocation,
+    row::{FieldTag, Row},
+    steps::{RowChange, commit_row, is_live, rotate_row, supersede_row},
+};
+use crate::{
+    clock::{Clock, SystemClock, Timestamp},
+    id::{StoredId, SubjectKey},
+};
+pub use schema::SqliteOpenError;
+
+/// A store in an SQLite file. Clones share it.
+#[derive(Clone)]
+pub struct SqliteStore(Arc<Shared>);
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    readers: SqlitePool,
+    writer: SqlitePool,
+    index: Mutex<Option<[u8; 16]>>,
+    index_written: AtomicBool,
+    news: Notify,
+}
+
+impl SqliteStore {
+    /// Opens the file, and makes it and its tables if they are not there. Several processes may do so at once.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or written, is no database, or was made by a later version.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, SqliteOpenError> {
+        Self::open_with_clock(path, Arc::new(SystemClock)).await
+    }
+
+    /// The same on another clock, for tests. Give the layer the same one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_with_clock(
+        path: impl AsRef<Path>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SqliteOpenError> {
+        let path = path.as_ref();
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(BUSY_TIMEOUT);
+        let refused = |error: &sqlx::Error| SqliteOpenError::refused(path, error);
+        // One connection writes: writers of this process queue in order, and none of them spins on SQLite's lock.
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_with(options.clone())
+            .await
+            .map_err(|error| refused(&error))?;
+        let index = schema::migrate(&writer, path).await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(4)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_with(options.read_only(true))
+            .await
+            .map_err(|error| refused(&error))?;
+        Ok(Self(Arc::new(Shared {
+            clock,
+            readers,
+            writer,
+            index_written: AtomicBool::new(index.is_some()),
+            index: Mutex::new(index),
+            news: Notify::new(),
+        })))
+    }
+
+    /// Begins a step that may write: the lock is taken at once, so that what is read stays true until the commit.
+    async fn step(&self) -> Result<(Transaction<'static, Sqlite>, Timestamp), StoreError> {
+        let step = self.0.writer.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::new)?;
+        Ok((step, self.0.clock.now()))
+    }
+
+    async fn finish(&self, step: Transaction<'static, Sqlite>) -> Result<(), StoreError> {
+        step.commit().await.map_err(StoreError::new)?;
+        self.0.news.notify_waiters();
+        Ok(())
+    }
+
+    /// Writes the check value of the index secret with the first session, and finds out who else wrote one.
+    async fn write_index(&self, step: &mut Transaction<'static, Sqlite>) -> Result<(), StoreError> {
+        let claimed = *self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(check) = claimed
+            && !self.0.index_written.load(Ordering::Acquire)
+        {
+            schema::write_index(step, check).await?;
+            self.0.index_written.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
+        let (mut step, now) = self.step().await?;
+        self.write_index(&mut step).await?;
+        if rows::exists(&mut step, &new.id).await? {
+            return Err(CreateError::Taken);
+        }
+        let mut row = new.row;
+        row.epoch = match row.subject {
+            Some(subject) => rows::epoch(&mut step, &subject).await?,
+            None => 0,
+        };
+        match new.replaces {
+            Some(Replacement::End(old)) => rows::end(&mut step, &old, now).await?,
+            Some(Replacement::Move(old)) => {
+                let live = rows::live(&mut *step, &old, now).await?;
+                live.filter(|row| row.superseded_at.is_none()).ok_or(CreateError::ReplacedGone)?;
+                rows::end(&mut step, &old, now).await?;
+            }
+            Some(Replacement::Supersede(old)) => {
+                let live = rows::live(&mut *step, &old, now).await?.ok_or(CreateError::ReplacedGone)?;
+                let after = supersede_row(&old, &live, now, new.keeper).ok_or(CreateError::ReplacedGone)?;
+                rows::write(&mut step, &old, &after).await?;
+                row.predecessor = Some(old);
+            }
+            None => {}
+        }
+        new.keeper.sign(&new.id, &mut row);
+        rows::write(&mut step, &new.id, &row).await?;
+        for (tag, value) in &new.fields {
+            rows::write_field(&mut step, &new.id, tag, Some(value)).await?;
+        }
+        self.finish(step).await?;
+        Ok(row)
+    }
+
+    async fn load(&self, id: &StoredId) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
+        // One read transaction: the row and its fields are of one moment.
+        let mut read = self.0.readers.begin().await.map_err(StoreError::new)?;
+        let Some(row) = rows::live(&mut *read, id, self.0.clock.now()).await? else { return Ok(None) };
+        let fields = rows::fields(&mut *read, id).await?;
+        Ok(Some((row, fields)))
+    }
+
+    async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {
+        let (mut step, now) = self.step().await?;
+        let Some(row) = rows::live(&mut *step, &request.id, now).await? else { return Ok(None) };
+        let Some(after) = commit_row(&request, &row, now) else { return Ok(None) };
+        if after != row {
+            rows::write(&mut step, &request.id, &after).await?;
+        }
+        for (tag, value) in &request.fields {
+            rows::write_field(&mut step, &request.id, tag, value.as_deref()).await?;
+        }
+        if request.edit {
+            rows::publish(&mut step, &Revocation::Claims(request.id, after.claims_version), now).await?;
+        }
+        self.finish(step).await?;
+        Ok(Some(after))
+    }
+
+    async fn rotate(&self, request: RotateRequest<'_>) -> Result<RotateAnswer, StoreError> {
+        let (mut step, now) = self.step().await?;
+        let Some(row) = rows::live(&mut *step, &request.id, now).await? else {
+            return Ok(RotateAnswer::Gone);
+        };
+        let judged = rotate_row(&request, &row, now);
+        match &judged.change {
+            RowChange::Keep => return Ok(judged.answer),
+            RowChange::Write(row) => rows::write(&mut step, &request.id, row).await?,
+            RowChange::Revoke => rows::end(&mut step, &request.id, now).await?,
+        }
+        self.finish(step).await?;
+        Ok(judged.answer)
+    }
+
+    async fn revoke(&self, id: &StoredId) -> Result<bool, StoreError> {
+        let (mut step, now) = self.step().await?;
+        let was_live = rows::live(&mut *step, id, now).await?.is_some();
+        rows::end(&mut step, id, now).await?;
+        self.finish(step).await?;
+        Ok(was_live)
+    }
+
+    async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
+        let (mut step, now) = self.step().await?;
+        let live = rows::list(&mut *step, subject, now).await?.len();
+        let epoch = rows::raise_epoch(&mut step, subject).await?;
+        rows::remove_all(&mut step, subject).await?;
+        rows::publish(&mut step, &Revocation::Subject(*subject, epoch), now).await?;
+        self.finish(step).await?;
+        Ok(u64::try_from(live).unwrap_or(u64::MAX))
+    }
+
+    async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
+        rows::list(&self.0.readers, subject, self.0.clock.now()).await
+    }
+
+    async fn purge(&self, window: Duration) -> Result<u64, StoreError> {
+        let mut purged = 0;
+        loop {
+            // Each batch is a transaction of its own, so that a renewal never waits for a whole purge.
+            let (mut step, now) = self.step().await?;
+            let batch = rows::purge(&mut step, now, window, PURGE_BATCH).await?;
+            self.finish(step).await?;
+            purged += batch;
+            if batch < PURGE_BATCH {
+                return Ok(purged);
+            }
+        }
+    }
+
+    async fn subscribe(&self, from: FeedPosition) -> Result<FeedBatch, StoreError> {
+        loop {
+            let news = self.0.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let batch = rows::feed(&self.0.readers, from, self.0.clock.now()).await?;
+            if !batch.entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
+                return Ok(batch);
+            }
+            // This process's own steps wake it at once, those of other processes are seen at the next look.
+            let _ = tokio::time::timeout(POLL, news).await;
+        }
+    }
+
+    async fn ping(&self) -> Result<Timestamp, StoreError> {
+        sqlx::query("SELECT 1").execute(&self.0.readers).await.map_err(StoreError::new)?;
+        Ok(self.0.clock.now())
+    }
+
+    fn claim_index(&self, check: [u8; 16]) -> Result<(), IndexMismatch> {
+        let mut index = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if *index.get_or_insert(check) == check { Ok(()) } else { Err(IndexMismatch::new()) }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SqliteStore")
+    }
+}
+
+/// How long a step waits for other writers before it fails.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often the feed is looked at for what other processes wrote.
+const POLL: Duration = Duration::from_millis(100);
+
+const PURGE_BATCH: u64 = 500;

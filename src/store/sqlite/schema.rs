@@ -1,0 +1,122 @@
+//! The tables, and how a file comes to have them.
+
+use std::{fmt, path::Path};
+
+use sqlx::{Sqlite, SqlitePool, Transaction};
+
+use super::super::contract::StoreError;
+
+/// Why the file is no session store, and what to do about it.
+#[derive(Debug)]
+pub struct SqliteOpenError {
+    fault: String,
+    remedy: &'static str,
+    source: Option<sqlx::Error>,
+}
+
+impl SqliteOpenError {
+    pub(super) fn refused(path: &Path, error: &sqlx::Error) -> Self {
+        Self {
+            fault: format!("the session database {} cannot be opened ({error})", path.display()),
+            remedy: "check that its folder exists, that this process may write there, and that it is an SQLite file",
+            source: None,
+        }
+    }
+
+    fn failed(path: &Path, error: sqlx::Error) -> Self {
+        Self { source: Some(error), ..Self::refused(path, &sqlx::Error::PoolClosed).with_fault(path) }
+    }
+
+    fn with_fault(mut self, path: &Path) -> Self {
+        self.fault = format!("the session database {} cannot be prepared", path.display());
+        self
+    }
+}
+
+impl fmt::Display for SqliteOpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.fault, self.remedy)
+    }
+}
+
+impl std::error::Error for SqliteOpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|error| error as _)
+    }
+}
+
+/// Brings the file to this version's tables, and gives the check value of the index secret it belongs to.
+///
+/// Safe under several processes at once: the first takes the write lock, the others find the work done.
+pub(super) async fn migrate(writer: &SqlitePool, path: &Path) -> Result<Option<[u8; 16]>, SqliteOpenError> {
+    let failed = |error| SqliteOpenError::failed(path, error);
+    let mut step = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+    let (version,): (i64,) =
+        sqlx::query_as("PRAGMA user_version").fetch_one(&mut *step).await.map_err(failed)?;
+    if version > VERSION {
+        return Err(SqliteOpenError {
+            fault: format!(
+                "the session database {} was made by a later version of portcullis",
+                path.display()
+            ),
+            remedy: "use that version, or another file",
+            source: None,
+        });
+    }
+    if version < VERSION {
+        sqlx::raw_sql(TABLES).execute(&mut *step).await.map_err(failed)?;
+    }
+    let index: Option<(Vec<u8>,)> =
+        sqlx::query_as("SELECT value FROM portcullis_meta WHERE name = 'index_check'")
+            .fetch_optional(&mut *step)
+            .await
+            .map_err(failed)?;
+    step.commit().await.map_err(failed)?;
+    Ok(index.and_then(|(value,)| value.try_into().ok()))
+}
+
+/// Writes the check value, unless another process wrote one; then both must be the same.
+pub(super) async fn write_index(
+    step: &mut Transaction<'_, Sqlite>,
+    check: [u8; 16],
+) -> Result<(), StoreError> {
+    sqlx::query("INSERT OR IGNORE INTO portcullis_meta (name, value) VALUES ('index_check', ?)")
+        .bind(check.as_slice())
+        .execute(&mut **step)
+        .await
+        .map_err(StoreError::new)?;
+    let (value,): (Vec<u8>,) = sqlx::query_as("SELECT value FROM portcullis_meta WHERE name = 'index_check'")
+        .fetch_one(&mut **step)
+        .await
+        .map_err(StoreError::new)?;
+    if value == check { Ok(()) } else { Err(StoreError::new("the database belongs to another index secret")) }
+}
+
+const VERSION: i64 = 1;
+
+/// Times are milliseconds since the epoch. The indexes serve the user's list, the purge and the feed; none is touched by
+/// a renewal but the one of deadlines.
+const TABLES: &str = "
+CREATE TABLE portcullis_sessions (
+    id BLOB NOT NULL PRIMARY KEY,
+    previous INTEGER NOT NULL, floor INTEGER NOT NULL, issued INTEGER NOT NULL, rotated_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, renewed_at INTEGER NOT NULL, authenticated_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL, ends_at INTEGER NOT NULL, superseded_at INTEGER, predecessor BLOB, subject BLOB,
+    epoch INTEGER NOT NULL, claims_version INTEGER NOT NULL, upgrades INTEGER NOT NULL, remembered INTEGER NOT NULL,
+    key BLOB NOT NULL, sealed BLOB NOT NULL, mac BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX portcullis_sessions_subject ON portcullis_sessions (subject) WHERE subject IS NOT NULL;
+CREATE INDEX portcullis_sessions_deadline ON portcullis_sessions (deadline);
+CREATE TABLE portcullis_fields (
+    session BLOB NOT NULL REFERENCES portcullis_sessions (id) ON DELETE CASCADE,
+    tag BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (session, tag)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE portcullis_subjects (subject BLOB NOT NULL PRIMARY KEY, epoch INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE portcullis_revocations (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, kind INTEGER NOT NULL, subject_of BLOB NOT NULL,
+    value INTEGER NOT NULL
+) STRICT;
+CREATE INDEX portcullis_revocations_at ON portcullis_revocations (at);
+CREATE TABLE portcullis_meta (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 1;
+";

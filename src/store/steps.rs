@@ -1,0 +1,117 @@
+//! The rules of the verbs over one row, for stores that can run Rust inside their atomic step.
+
+use super::{
+    contract::{CommitRequest, RotateAnswer, RotateRequest},
+    row::{Row, RowKeeper},
+};
+use crate::{
+    clock::Timestamp,
+    id::StoredId,
+    session::{RotationOutcome, rotate},
+};
+
+/// Socket upgrades that a stale cookie may make with one generation. A page opens a few sockets; more would be a way to
+/// stay without renewing (attack A74).
+const MAX_UPGRADES: u32 = 3;
+
+/// What a step is to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a store must treat every kind")]
+pub enum RowChange {
+    /// Nothing.
+    Keep,
+    /// This row.
+    Write(Row),
+    /// Nothing is left of it, and the feed says that it was revoked.
+    Revoke,
+}
+
+/// What a rotation answers, and what it is to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "stores take it apart")]
+pub struct RotateStep {
+    /// The answer.
+    pub answer: RotateAnswer,
+    /// What to write.
+    pub change: RowChange,
+}
+
+/// Whether a session goes on at `now`, its user's epoch being `epoch`.
+#[must_use]
+pub fn is_live(row: &Row, epoch: u64, now: Timestamp) -> bool {
+    now < row.deadline && now < row.ends_at && row.epoch >= epoch
+}
+
+/// One rotation, for a row that is live.
+#[must_use]
+pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> RotateStep {
+    let keep = |answer| RotateStep { answer, change: RowChange::Keep };
+    if !request.keeper.verify(&request.id, row) {
+        return keep(RotateAnswer::Tampered);
+    }
+    if let Some(since) = row.superseded_at {
+        return keep(RotateAnswer::Superseded { late: now >= since + request.grace });
+    }
+    let (outcome, rotation) =
+        rotate(&row.rotation, request.generation, now, request.grace, request.same_client);
+    let mut after = Row { rotation, ..row.clone() };
+    let judged = |row: &Row| RotateAnswer::Judged { outcome, row: row.clone(), now };
+    match outcome {
+        RotationOutcome::Reuse => RotateStep { answer: judged(row), change: RowChange::Revoke },
+        RotationOutcome::Young | RotationOutcome::Won(_) if request.upgrade => {
+            if row.upgrades >= MAX_UPGRADES {
+                return keep(RotateAnswer::Upgrade(None));
+            }
+            after = Row { upgrades: row.upgrades + 1, ..row.clone() };
+            request.keeper.sign(&request.id, &mut after);
+            RotateStep { answer: RotateAnswer::Upgrade(Some(after.clone())), change: RowChange::Write(after) }
+        }
+        _ if request.upgrade => keep(RotateAnswer::Upgrade(None)),
+        RotationOutcome::Young | RotationOutcome::Echo | RotationOutcome::EchoRefused => keep(judged(row)),
+        RotationOutcome::Won(_) | RotationOutcome::Again(_) | RotationOutcome::RolledBack(_) => {
+            if !request.keeper.edit(&request.id, &mut after, now) {
+                return keep(RotateAnswer::Tampered);
+            }
+            let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
+            after.renewed_at = now;
+            after.deadline = (now + idle).min(row.ends_at);
+            after.upgrades = 0;
+            request.keeper.sign(&request.id, &mut after);
+            RotateStep { answer: judged(&after), change: RowChange::Write(after) }
+        }
+    }
+}
+
+/// The row after a commit, for a row that is live; `None` if it takes none.
+#[must_use]
+pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Option<Row> {
+    if row.superseded_at.is_some() || !request.keeper.verify(&request.id, row) {
+        return None;
+    }
+    let mut after = row.clone();
+    if let Some(deadline) = request.deadline {
+        after.deadline = after.deadline.min(deadline);
+        after.ends_at = after.ends_at.min(deadline);
+    }
+    if request.edit {
+        after.claims_version = after.claims_version.saturating_add(1);
+        if !request.keeper.edit(&request.id, &mut after, now) {
+            return None;
+        }
+    }
+    if after != *row {
+        request.keeper.sign(&request.id, &mut after);
+    }
+    Some(after)
+}
+
+/// The row of a session that is given a newer id; `None` if it cannot be.
+#[must_use]
+pub fn supersede_row(id: &StoredId, row: &Row, now: Timestamp, keeper: &dyn RowKeeper) -> Option<Row> {
+    if row.superseded_at.is_some() || !keeper.verify(id, row) {
+        return None;
+    }
+    let mut after = Row { superseded_at: Some(now), ..row.clone() };
+    keeper.sign(id, &mut after);
+    Some(after)
+}

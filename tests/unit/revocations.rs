@@ -1,0 +1,76 @@
+//! The revocation set from inside.
+
+use super::*;
+
+fn id(n: u8) -> StoredId {
+    StoredId::from_bytes([n; 32])
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+#[test]
+fn entries_count_until_their_time_and_not_longer() {
+    let set = RevocationSet::new();
+    assert_eq!(set.standing(&id(1), 0), Standing::Clear);
+    set.insert(Revocation::Session(id(1)), at(100));
+    set.insert(Revocation::Session(id(1)), at(90));
+    set.insert(Revocation::Claims(id(2), 5), at(100));
+    assert_eq!(set.standing(&id(1), u64::MAX), Standing::Revoked);
+    assert_eq!(set.standing(&id(2), 4), Standing::Outdated);
+    assert_eq!(set.standing(&id(2), 5), Standing::Clear);
+    set.insert(Revocation::Session(id(2)), at(200));
+    set.insert(Revocation::Claims(id(2), 9), at(100));
+    assert_eq!(set.standing(&id(2), 9), Standing::Revoked, "claims never lift a revocation");
+    set.prune(at(99));
+    assert_eq!(set.standing(&id(1), 0), Standing::Revoked);
+    set.prune(at(100));
+    assert_eq!(set.standing(&id(1), 0), Standing::Clear);
+    assert_eq!(set.standing(&id(2), 0), Standing::Revoked);
+    set.prune(at(200));
+    assert!(set.counts.iter().all(|count| count.load(Ordering::Relaxed) == 0), "nothing is counted twice");
+}
+
+/// Two ids that share a slot do not share a fate.
+#[test]
+fn a_shared_slot_is_not_a_shared_fate() {
+    let set = RevocationSet::new();
+    let mut bytes = [1; 32];
+    bytes[31] = 2;
+    set.insert(Revocation::Session(id(1)), at(100));
+    assert_eq!(set.standing(&StoredId::from_bytes(bytes), 0), Standing::Clear);
+}
+
+#[test]
+fn subjects_are_judged_by_epoch() {
+    let set = RevocationSet::new();
+    let alice = SubjectKey::from_bytes([1; 16]);
+    assert!(!set.knows_subjects());
+    set.insert(Revocation::Subject(alice, 2), at(100));
+    set.insert(Revocation::Subject(alice, 1), at(100));
+    assert!(set.knows_subjects());
+    assert!(set.is_subject_revoked(&alice, 1));
+    assert!(!set.is_subject_revoked(&alice, 2));
+    assert!(!set.is_subject_revoked(&SubjectKey::from_bytes([2; 16]), 0));
+    set.prune(at(100));
+    assert!(!set.knows_subjects());
+}
+
+#[test]
+fn those_who_wait_are_told() {
+    let set = RevocationSet::new();
+    let alice = SubjectKey::from_bytes([1; 16]);
+    let (one, two, three) =
+        (set.watch(&id(1), None), set.watch(&id(2), Some((alice, 1))), set.watch(&id(3), Some((alice, 2))));
+    set.insert(Revocation::Claims(id(1), 1), at(100));
+    assert!(!*one.borrow());
+    set.insert(Revocation::Session(id(1)), at(100));
+    set.insert(Revocation::Subject(alice, 2), at(100));
+    assert!(*one.borrow() && *two.borrow() && !*three.borrow());
+    assert!(*set.watch(&id(1), None).borrow(), "who comes too late is told at once");
+    assert!(*set.watch(&id(9), Some((alice, 1))).borrow());
+    drop(two);
+    set.prune(at(1));
+    assert_eq!(set.shards.iter().map(|shard| lock(shard).watchers.len()).sum::<usize>(), 2);
+}
