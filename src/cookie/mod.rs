@@ -24,6 +24,6 @@ pub use name::{NameError, Scope};
 pub use near_miss::NearMiss;
 pub(crate) use near_miss::near_miss;
 pub use origin::{Origin, OriginError};
-pub(crate) use parse::{Found, find};
+pub(crate) use parse::{Found, all_of, find};
 pub(crate) use sealed::SealedCookie;
 pub use set_cookie::{SameSite, SetCookie, SetCookieError};

@@ -26,4 +26,5 @@ pub(crate) mod xaes;
 
 pub use key_ring::{KeyId, KeyRing, KeyState};
 pub use random::RandomError;
+pub(crate) use seal::OpenError;
 pub use text::KeyRingError;

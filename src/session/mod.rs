@@ -28,5 +28,5 @@ pub(crate) use renewal_token::{AuthenticToken, RenewalTokens, TokenError, TokenP
 pub use rotation::{Rotation, RotationOutcome, rotate};
 pub(crate) use snapshot::{Fixed, Snapshot, SnapshotParts};
 pub use timeouts::{Timeouts, TimeoutsError};
-pub(crate) use verdict::{Admission, Admitted, Opened, Verdict, admit};
+pub(crate) use verdict::{Admission, Admitted, Opened, Standing, Verdict, admit};
 pub use verdict::{Reason, Strength};

@@ -61,6 +61,7 @@ pub(crate) struct AuthenticToken<'a> {
 pub(crate) struct VerifiedRenewal {
     id: SessionId,
     generation: u64,
+    context: ContextDigest,
 }
 
 /// Why a token does not count. All look alike outside; the difference is for events.
@@ -186,7 +187,7 @@ impl RenewalTokens {
         if !bool::from(digest::session_digest(&id).0.ct_eq(&token.claims.digest.0)) {
             return Err(TokenError::Forged);
         }
-        Ok(VerifiedRenewal { id, generation: token.claims.generation })
+        Ok(VerifiedRenewal { id, generation: token.claims.generation, context: token.claims.context })
     }
 
     fn read_claims(&self, payload: &[u8], now: Timestamp) -> Result<ReadClaims, TokenError> {
@@ -224,6 +225,11 @@ impl VerifiedRenewal {
 
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The client the session was bound to when the token was issued.
+    pub(crate) const fn context(&self) -> &ContextDigest {
+        &self.context
     }
 }
 

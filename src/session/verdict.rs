@@ -119,19 +119,36 @@ pub(crate) enum Admission {
     Admitted(Admitted),
     /// Not fresh: a token may renew it.
     Stale(Opened),
-    /// Not this client.
-    Rejected,
+    /// Not this session, or not this client.
+    Rejected(Reason),
 }
 
-/// Judges an opened session cookie at `now`: fresh, and from a client that is tolerated.
-///
-/// Revocation is judged by the caller, who has the set; nothing else is left to check.
-pub(crate) fn admit(opened: Opened, now: Timestamp, relation: ContextRelation) -> Admission {
+/// What the revocation set says of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing.
+    Clear,
+    /// Its claims are older than the store's: it must renew.
+    Outdated,
+    /// It ended.
+    Revoked,
+}
+
+/// Judges an opened session cookie at `now`: not revoked, from a client that is tolerated, and fresh.
+pub(crate) fn admit(
+    opened: Opened,
+    now: Timestamp,
+    relation: ContextRelation,
+    standing: Standing,
+) -> Admission {
     let fixed = opened.0.fixed();
-    if relation == ContextRelation::Rejected {
-        return Admission::Rejected;
+    if standing == Standing::Revoked {
+        return Admission::Rejected(Reason::Revoked);
     }
-    if now >= fixed.fresh_until || now >= fixed.ends_at {
+    if relation == ContextRelation::Rejected {
+        return Admission::Rejected(Reason::Context);
+    }
+    if now >= fixed.fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {
         return Admission::Stale(opened);
     }
     Admission::Admitted(Admitted(opened.0))

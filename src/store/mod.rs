@@ -33,9 +33,11 @@ pub use contract::{
     RotateAnswer, RotateRequest, Store, StoreError,
 };
 pub use memory::MemoryStore;
+pub(crate) use registry::{Issued, Registry, RegistryError, RegistryParts, Renewal};
 pub use revocations::Revocation;
-pub(crate) use revocations::{RevocationSet, Standing};
 pub use row::{FieldTag, Row, RowKeeper};
+pub(crate) use session_data::{Client, CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOpenError, SqliteStore};
 pub use steps::{RotateStep, RowChange, commit_row, is_live, rotate_row, supersede_row};
+pub(crate) use vault::Vault;

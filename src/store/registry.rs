@@ -13,7 +13,7 @@ use super::{
     contract::{
         CommitRequest, CreateError, NewSession, Replacement, RotateAnswer, RotateRequest, Store, StoreError,
     },
-    revocations::{Revocation, RevocationSet, Standing},
+    revocations::{Revocation, RevocationSet},
     row::{FieldTag, Row},
     vault::{RowEdit, Vault},
 };
@@ -25,7 +25,7 @@ use crate::{
     id::{SessionId, SessionRef, StoredId},
     session::{
         Admitted, ContextDigest, ContextRelation, Fixed, Private, Reason, RenewalTokens, Rotation,
-        RotationOutcome, Snapshot, SnapshotParts, Strength, Timeouts, TokenParts, VerifiedRenewal,
+        RotationOutcome, Snapshot, SnapshotParts, Standing, Strength, Timeouts, TokenParts, VerifiedRenewal,
     },
 };
 

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
+    session::Standing,
 };
 
 /// An entry of the revocation feed. Idempotent: taking it twice changes nothing.
@@ -29,17 +30,6 @@ pub enum Revocation {
     Claims(StoredId, u64),
     /// All sessions of a user below this epoch ended.
     Subject(SubjectKey, u64),
-}
-
-/// What the set says of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Nothing.
-    Clear,
-    /// Its claims are older than the store's: it must renew.
-    Outdated,
-    /// It ended.
-    Revoked,
 }
 
 /// The revocations that still matter, and those who wait for one.

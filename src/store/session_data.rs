@@ -8,14 +8,17 @@ use std::{
     collections::HashMap,
     fmt,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use http::HeaderValue;
 use time::OffsetDateTime;
 use tower_sessions_core::{
-    SessionStore,
+    Expiry, Session, SessionStore,
     session::{Id, Record},
     session_store,
 };
@@ -39,6 +42,9 @@ pub(crate) struct SessionData {
     pub(crate) client: Client,
     /// Who was let in when the request began; what follows does not change it.
     initial: Option<Admitted>,
+    /// The expiry the core was given. It states it again at every save; another one was set by a handler.
+    given_expiry: OffsetDateTime,
+    was_read: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -81,6 +87,7 @@ pub(crate) enum Intent {
 #[derive(Default)]
 struct State {
     live: Option<Snapshot>,
+    /// The name the core knows the session by: from its reference, so that a `{:?}` of a `Session` says nothing.
     alias: Option<Id>,
     /// The JSON of each field as the store has it; none before the first load.
     baseline: Option<HashMap<String, Zeroizing<Vec<u8>>>>,
@@ -90,7 +97,6 @@ struct State {
     /// The session ended, or a login failed: nothing of this request is written any more.
     closed: bool,
     intent: Option<Intent>,
-    was_read: bool,
     store_failed: bool,
     cookies: CookieChange,
 }
@@ -101,22 +107,33 @@ impl SessionData {
         client: Client,
         admitted: Option<Admitted>,
         cookies: CookieChange,
+        now: Timestamp,
     ) -> Self {
         let mut state = State { cookies, ..State::default() };
+        let mut ends_at = now + registry.timeouts.absolute_of(false);
         if let Some(admitted) = &admitted {
+            ends_at = admitted.snapshot().fixed().ends_at;
             state.settle(&registry, admitted.snapshot().clone());
         }
-        Self { registry, client, initial: admitted, state: Mutex::new(state) }
+        Self {
+            registry,
+            client,
+            initial: admitted,
+            given_expiry: date(ends_at),
+            was_read: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The `Session` over this value that a handler gets.
+    pub(crate) fn session(self: &Arc<Self>) -> Session {
+        // An instant, because the other kinds of expiry read the clock inside the core.
+        Session::new(self.state().alias, Arc::clone(self), Some(Expiry::AtDateTime(self.given_expiry)))
     }
 
     /// Who was let in when the request began.
     pub(crate) const fn initial(&self) -> Option<&Admitted> {
         self.initial.as_ref()
-    }
-
-    /// The name the core knows the session by: derived from its reference, so that a `{:?}` of a `Session` says nothing.
-    pub(crate) fn alias(&self) -> Option<Id> {
-        self.state().alias
     }
 
     /// The session as it is now: after a login another one than at the beginning.
@@ -126,7 +143,12 @@ impl SessionData {
 
     /// Whether a handler read the session, so that the response depends on the cookie.
     pub(crate) fn was_read(&self) -> bool {
-        self.state().was_read
+        self.was_read.load(Ordering::Relaxed)
+    }
+
+    /// The response depends on who is signed in.
+    pub(crate) fn mark_read(&self) {
+        self.was_read.store(true, Ordering::Relaxed);
     }
 
     /// The store failed under a handler, which may have answered as if nothing was wrong.
@@ -155,7 +177,7 @@ impl SessionData {
     /// The session ended by the user's will: its cookies go, and what is written afterwards is a new session's.
     pub(crate) fn leave(&self) {
         let mut state = self.state();
-        *state = State { was_read: state.was_read, cookies: CookieChange::Remove, ..State::default() };
+        *state = State { cookies: CookieChange::Remove, ..State::default() };
     }
 
     /// Takes a changed session cookie, the session being the same.
@@ -246,7 +268,8 @@ impl SessionData {
             }
         }
         let deadline = instant(record.expiry_date);
-        let deadline = (deadline < self.state().deadline).then_some(deadline);
+        let shortened = record.expiry_date != self.given_expiry && deadline < self.state().deadline;
+        let deadline = shortened.then_some(deadline);
         if fields.is_empty() && deadline.is_none() {
             return Ok(());
         }
@@ -256,7 +279,7 @@ impl SessionData {
             self.dropped(snapshot);
             return Ok(());
         };
-        self.committed(snapshot, record, written, &row, deadline.is_some());
+        self.committed(snapshot, record, written, &row, shortened);
         Ok(())
     }
 
@@ -437,9 +460,9 @@ impl SessionStore for SessionData {
     }
 
     async fn load(&self, id: &Id) -> session_store::Result<Option<Record>> {
+        self.mark_read();
         let live = {
-            let mut state = self.state();
-            state.was_read = true;
+            let state = self.state();
             if state.leaving || state.alias != Some(*id) {
                 return Ok(None);
             }

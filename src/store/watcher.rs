@@ -14,7 +14,8 @@ use crate::events::{SessionEvent, StoreVerb};
 impl Registry {
     /// Starts the task, once. It ends with the registry.
     pub(crate) fn start_watching(self: &Arc<Self>) {
-        if !self.watched.swap(true, Ordering::AcqRel) {
+        // A load first: a swap on every request would make all cores fight for one cache line.
+        if !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel) {
             tokio::spawn(watch(Arc::downgrade(self)));
         }
     }

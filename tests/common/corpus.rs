@@ -6,13 +6,13 @@ use std::path::Path;
 use serde_json::Value;
 
 /// A file of the corpus; `None`, with a word on standard error, where there is no corpus.
-pub fn read(name: &str) -> Option<Value> {
+pub(crate) fn read(name: &str) -> Option<Value> {
     let text = read_text(name)?;
     Some(serde_json::from_str(&text).expect("the corpus is JSON"))
 }
 
 /// The same, as text.
-pub fn read_text(name: &str) -> Option<String> {
+pub(crate) fn read_text(name: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(name);
     match std::fs::read_to_string(&path) {
         Ok(text) => Some(text),
@@ -24,7 +24,7 @@ pub fn read_text(name: &str) -> Option<String> {
 }
 
 /// Every test of a Wycheproof file, with the members of its group laid under its own.
-pub fn wycheproof(file: &Value) -> Vec<Value> {
+pub(crate) fn wycheproof(file: &Value) -> Vec<Value> {
     let mut tests = Vec::new();
     for group in file["testGroups"].as_array().unwrap() {
         for test in group["tests"].as_array().unwrap() {
@@ -41,24 +41,24 @@ pub fn wycheproof(file: &Value) -> Vec<Value> {
 }
 
 /// The bytes of a hexadecimal string.
-pub fn hex(value: &Value) -> Vec<u8> {
+pub(crate) fn hex(value: &Value) -> Vec<u8> {
     let text = value.as_str().unwrap();
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
 /// Counts cases, and fails with the names of those that failed.
-pub struct Tally {
+pub(crate) struct Tally {
     name: &'static str,
     passed: usize,
     failed: Vec<String>,
 }
 
 impl Tally {
-    pub fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         Self { name, passed: 0, failed: Vec::new() }
     }
 
-    pub fn case(&mut self, id: &str, passed: bool) {
+    pub(crate) fn case(&mut self, id: &str, passed: bool) {
         if passed {
             self.passed += 1;
         } else {
@@ -67,7 +67,7 @@ impl Tally {
     }
 
     /// `at_least` guards against a corpus that shrank, or a filter that dropped what it should not.
-    pub fn finish(self, at_least: usize) {
+    pub(crate) fn finish(self, at_least: usize) {
         println!("CORPUS {}: {} passed, {} failed", self.name, self.passed, self.failed.len());
         assert!(self.failed.is_empty(), "{}: failed {:?}", self.name, self.failed);
         assert!(

@@ -1,0 +1,79 @@
+//! The library as a bare server, for tests, load and faults. It checks no password: never put it on a network.
+//!
+//! ```text
+//! cargo run --example lab -- [--listen 127.0.0.1:0] [--origin https://app.site.test] [--store memory|sqlite:PATH]
+//!     [--keys TEXT] [--print-new-keys] [--fresh S] [--idle S] [--absolute S] [--grace S] [--recent S] [--clock manual]
+//! ```
+//!
+//! It speaks plain HTTP, as if a proxy in front of it spoke TLS. The first line on standard output is
+//! `listening on 127.0.0.1:PORT`.
+
+mod flags;
+mod routes;
+
+use std::{error::Error, io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc};
+
+use axum::extract::ConnectInfo;
+use portcullis::{
+    MemoryStore, SessionLayer, SqliteStore,
+    clock::{Clock, SystemClock},
+    store::Store,
+};
+
+use flags::{Command, Flags, StoreFlag};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let done = match flags::parse(std::env::args().skip(1)) {
+        Ok(Command::PrintNewKeys) => print_new_keys(),
+        Ok(Command::Serve(flags)) => serve(*flags).await,
+        Err(error) => Err(error.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_new_keys() -> Result<(), Box<dyn Error>> {
+    let keys = portcullis::KeyRing::generate()?;
+    println!("{}", keys.to_text().trim_end().replace('\n', ";"));
+    Ok(())
+}
+
+async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
+    let clock: Arc<dyn Clock> = match &flags.manual_clock {
+        Some(clock) => Arc::clone(clock) as _,
+        None => Arc::new(SystemClock::default()),
+    };
+    match &flags.store {
+        StoreFlag::Memory => serve_over(MemoryStore::with_clock(Arc::clone(&clock)), clock, flags).await,
+        StoreFlag::Sqlite(path) => {
+            let store = SqliteStore::open_with_clock(path, Arc::clone(&clock)).await?;
+            serve_over(store, clock, flags).await
+        }
+    }
+}
+
+async fn serve_over(store: impl Store, clock: Arc<dyn Clock>, flags: Flags) -> Result<(), Box<dyn Error>> {
+    let sessions = SessionLayer::builder(&flags.origin, flags.keys, store)
+        .timeouts(flags.timeouts)
+        .recent(flags.recent)
+        .clock(clock)
+        .client_address(|extensions| {
+            extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
+        })
+        .build()?;
+    sessions.ready().await?;
+    let app =
+        routes::router(&sessions, flags.manual_clock).into_make_service_with_connect_info::<SocketAddr>();
+    let listener = tokio::net::TcpListener::bind(flags.listen).await?;
+    println!("listening on {}", listener.local_addr()?);
+    std::io::stdout().flush()?;
+    axum::serve(listener, app).await?;
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! The routes: one for each thing a session can do.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Form, Json, Router,
+    body::Bytes,
+    extract::{
+        DefaultBodyLimit, Path, Query, State, WebSocketUpgrade,
+        ws::{CloseFrame, Message, WebSocket, close_code},
+    },
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{delete, get, post},
+};
+use portcullis::{
+    Auth, AuthError, Identity, RequireRecentAuth, Session, SessionLayer, clock::ManualClock, id::SessionRef,
+    middleware::SessionInfo,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// All routes behind the layer, and the test clock beside it.
+pub(crate) fn router(sessions: &SessionLayer, clock: Option<Arc<ManualClock>>) -> Router {
+    let behind = Router::new()
+        .route("/", get(home))
+        .route("/login", post(login))
+        .route("/reauthenticate", post(reauthenticate))
+        .route("/claims", post(claims))
+        .route("/logout", post(logout))
+        .route("/logout-everywhere", post(logout_everywhere))
+        .route("/data/{key}", get(read).post(write))
+        .route("/slow/{key}", post(slow))
+        .route("/recent", get(recent))
+        .route("/sessions", get(list))
+        .route("/sessions/{handle}", delete(revoke))
+        .route("/status/{code}", get(status))
+        .route("/ws", get(socket))
+        .layer(DefaultBodyLimit::max(4096))
+        .layer(sessions.clone());
+    Router::new()
+        .route("/lab/clock", post(move_clock).with_state(clock))
+        .route_service("/.well-known/jwks.json", sessions.jwks())
+        .merge(behind)
+}
+
+/// Why a route failed: the store did not answer, or what `Auth` says.
+struct Failure(AuthError);
+
+impl From<AuthError> for Failure {
+    fn from(error: AuthError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<portcullis::SessionError> for Failure {
+    fn from(_: portcullis::SessionError) -> Self {
+        Self(AuthError::Unavailable)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        match self.0 {
+            AuthError::Subject | AuthError::Claims => StatusCode::UNPROCESSABLE_ENTITY.into_response(),
+            other => other.into_response(),
+        }
+    }
+}
+
+type Answer<T = StatusCode> = Result<T, Failure>;
+
+async fn home(identity: Option<Identity>) -> Json<Value> {
+    Json(match identity {
+        Some(identity) => json!({
+            "user": identity.subject(),
+            "claims": identity.claims(),
+            "strength": identity.strength().name(),
+            "session": identity.session().to_string(),
+        }),
+        None => json!({ "user": null, "claims": null, "strength": null, "session": null }),
+    })
+}
+
+#[derive(Deserialize)]
+struct LoginForm {
+    #[serde(default)]
+    user: String,
+    role: Option<String>,
+    remember: Option<String>,
+}
+
+async fn login(auth: Auth, Form(form): Form<LoginForm>) -> Answer {
+    let mut login =
+        auth.login(form.user).method("pwd").remember(form.remember.is_some_and(|word| !word.is_empty()));
+    if let Some(role) = form.role {
+        login = login.claim("role", role)?;
+    }
+    login.await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn reauthenticate(_: Identity, auth: Auth) -> Answer {
+    auth.reauthenticated().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct ClaimsForm {
+    role: String,
+}
+
+async fn claims(_: Identity, auth: Auth, Form(form): Form<ClaimsForm>) -> Answer {
+    auth.set_claims(json!({ "role": form.role })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn logout(auth: Auth) -> Answer {
+    auth.logout().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn logout_everywhere(identity: Option<Identity>, auth: Auth) -> Answer {
+    match identity {
+        Some(_) => auth.logout_everywhere().await?,
+        None => auth.logout().await?,
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn read(Path(key): Path<String>, session: Session) -> Answer<Response> {
+    let value: Option<String> = session.get(&key).await?;
+    Ok(match value {
+        Some(value) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], value).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    })
+}
+
+async fn write(Path(key): Path<String>, session: Session, body: String) -> Answer {
+    session.insert(&key, body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct Wait {
+    #[serde(default)]
+    ms: u64,
+}
+
+async fn slow(Path(key): Path<String>, Query(wait): Query<Wait>, session: Session, body: String) -> Answer {
+    session.get_value(&key).await?;
+    tokio::time::sleep(Duration::from_millis(wait.ms.min(60_000))).await;
+    session.insert(&key, body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn recent(_: RequireRecentAuth) -> StatusCode {
+    StatusCode::OK
+}
+
+async fn list(_: Identity, auth: Auth) -> Answer<Json<Value>> {
+    let entry = |info: SessionInfo| {
+        json!({
+            "handle": info.handle.to_string(),
+            "current": info.current,
+            "created": info.created.unix_timestamp(),
+            "renewed": info.renewed.unix_timestamp(),
+            "client": info.client,
+        })
+    };
+    Ok(Json(auth.sessions().await?.into_iter().map(entry).collect()))
+}
+
+async fn revoke(_: Identity, auth: Auth, Path(handle): Path<String>) -> Answer {
+    let handle = SessionRef::parse(&handle).ok_or(AuthError::NoSuchSession)?;
+    auth.revoke(handle).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn status(Path(code): Path<u16>, session: Session) -> Answer {
+    session.get_value("status").await?;
+    Ok(StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST))
+}
+
+async fn socket(identity: Identity, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(move |socket| echo(socket, identity))
+}
+
+async fn echo(mut socket: WebSocket, identity: Identity) {
+    let ended = identity.ended();
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            () = &mut ended => {
+                let frame = CloseFrame { code: close_code::POLICY, reason: "the session ended".into() };
+                let _ = socket.send(Message::Close(Some(frame))).await;
+                return;
+            }
+            message = socket.recv() => match message {
+                Some(Ok(Message::Text(text))) => {
+                    if socket.send(Message::Text(text)).await.is_err() {
+                        return;
+                    }
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
+}
+
+async fn move_clock(State(clock): State<Option<Arc<ManualClock>>>, body: Bytes) -> StatusCode {
+    let seconds = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
+    match (clock, seconds) {
+        (Some(clock), Some(seconds)) => {
+            clock.advance(Duration::from_secs(seconds));
+            StatusCode::NO_CONTENT
+        }
+        (None, _) => StatusCode::NOT_FOUND,
+        (_, None) => StatusCode::BAD_REQUEST,
+    }
+}

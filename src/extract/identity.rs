@@ -1,0 +1,146 @@
+//! Who is signed in.
+
+use std::{fmt, future::Future};
+
+use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+
+use super::rejection::{AuthRejection, attached};
+use crate::{
+    id::SessionRef,
+    middleware::Attached,
+    session::{Snapshot, Strength},
+    store::date,
+};
+
+/// Who is signed in, as the session cookie says it. Costs no store call.
+///
+/// It is what was true when the cookie was sealed, at most `fresh` ago; revocations and new claims count at once all the
+/// same. A login later in the same request does not change it.
+///
+/// As an extractor it refuses with 401 where nobody is signed in; `Option<Identity>` takes both.
+///
+/// ```
+/// # use portcullis::Identity;
+/// async fn greet(identity: Option<Identity>) -> String {
+///     match identity {
+///         Some(identity) => format!("hello {}", identity.subject()),
+///         None => "hello stranger".into(),
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Identity(Attached);
+
+impl Identity {
+    /// The user, as `login` named them.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        self.snapshot().and_then(Snapshot::subject).unwrap_or_default()
+    }
+
+    /// A claim, as `login` or `set_claims` stated it; `None` if it is not there or of another type.
+    ///
+    /// Reads the JSON of the claims, at most 1 KiB, at each call.
+    #[must_use]
+    pub fn claim<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_value(self.claims().remove(name)?).ok()
+    }
+
+    /// All claims.
+    #[must_use]
+    pub fn claims(&self) -> Map<String, Value> {
+        let json = self.snapshot().map(Snapshot::claims).unwrap_or_default();
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    /// How the user was authenticated, by the names `login` was given (RFC 8176: `pwd`, `otp`, `hwk` …).
+    pub fn methods(&self) -> impl Iterator<Item = &str> {
+        self.snapshot().into_iter().flat_map(Snapshot::methods)
+    }
+
+    /// When the user was authenticated last.
+    #[must_use]
+    pub fn authenticated_at(&self) -> OffsetDateTime {
+        date(self.snapshot().map(|snapshot| snapshot.fixed().authenticated_at).unwrap_or_default())
+    }
+
+    /// How strongly the session is tied to its user and client.
+    #[must_use]
+    pub fn strength(&self) -> Strength {
+        self.snapshot().map_or(Strength::Remembered, |snapshot| snapshot.fixed().strength)
+    }
+
+    /// Whether the user asked to be remembered.
+    #[must_use]
+    pub fn is_remembered(&self) -> bool {
+        self.snapshot().is_some_and(|snapshot| snapshot.fixed().remembered)
+    }
+
+    /// Whether the session showed up on another network or platform since the last authentication.
+    #[must_use]
+    pub fn context_changed(&self) -> bool {
+        self.snapshot().is_some_and(|snapshot| snapshot.fixed().context_changed)
+    }
+
+    /// Whether the authentication is as recent as [`RequireRecentAuth`](super::RequireRecentAuth) wants it.
+    #[must_use]
+    pub fn is_recent(&self) -> bool {
+        self.snapshot().is_some_and(|snapshot| self.0.is_recent(snapshot))
+    }
+
+    /// The name of the session for logs and lists.
+    #[must_use]
+    pub fn session(&self) -> SessionRef {
+        let id = self.snapshot().map(Snapshot::stored_id);
+        id.map_or(SessionRef([0; 16]), |id| self.0.registry().session_ref(id))
+    }
+
+    /// Resolves when the session ends, so that a WebSocket or a stream can be closed: by logout and revocation at once
+    /// on this instance (elsewhere as fast as the feed is), by timeout within a second.
+    ///
+    /// Renewals do not end it. Dropping the future costs nothing.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let ended = self.snapshot().map(|snapshot| self.0.ended(snapshot));
+        async move {
+            if let Some(ended) = ended {
+                ended.await;
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.0.admitted()
+    }
+
+    /// Only somebody who is signed in is an identity.
+    pub(super) fn of(attached: &Attached) -> Option<Self> {
+        attached.admitted().and_then(Snapshot::subject)?;
+        Some(Self(attached.clone()))
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("session", &self.session()).finish_non_exhaustive()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Identity {
+    type Rejection = AuthRejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
+        Self::of(attached(&parts.extensions)?).ok_or(AuthRejection::NotSignedIn)
+    }
+}
+
+impl<S: Sync> OptionalFromRequestParts<S> for Identity {
+    type Rejection = AuthRejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, AuthRejection> {
+        Ok(Self::of(attached(&parts.extensions)?))
+    }
+}

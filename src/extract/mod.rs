@@ -1,0 +1,21 @@
+//! axum's face: what a handler asks for (feature `axum`).
+//!
+//! | extractor | gives | refuses with |
+//! |---|---|---|
+//! | [`Identity`] | who is signed in | 401 |
+//! | `Option<Identity>` | the same, or nobody | never |
+//! | [`RequireRecentAuth`] | who signed in lately | 401, 403 |
+//! | [`Auth`] | login, logout, claims, lists | never |
+//! | [`Session`](tower_sessions_core::Session) | the session's data | never |
+//!
+//! Without the layer they refuse with 500 and say so in the log.
+
+mod auth;
+mod identity;
+mod recent;
+mod rejection;
+
+pub use auth::{Auth, Login};
+pub use identity::Identity;
+pub use recent::RequireRecentAuth;
+pub use rejection::AuthRejection;

@@ -1,0 +1,264 @@
+//! What a user does to their sessions: sign in, prove themselves again, sign out, look at the list.
+
+use std::{fmt, time::Duration};
+
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+
+use super::attached::Attached;
+use crate::{
+    cookie::all_of,
+    events::SessionEvent,
+    id::{SessionRef, StoredId},
+    session::{Private, Snapshot},
+    store::{Intent, RegistryError, date},
+};
+
+/// A login as it is being put together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LoginSpec {
+    pub(crate) subject: String,
+    pub(crate) claims: Map<String, Value>,
+    pub(crate) methods: Vec<String>,
+    pub(crate) remember: bool,
+    pub(crate) keep: Vec<String>,
+}
+
+/// Why something was not done to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuthError {
+    /// Nobody is signed in, or the session ended meanwhile.
+    NotSignedIn,
+    /// The user has no such session.
+    NoSuchSession,
+    /// The subject is empty or longer than 255 bytes.
+    Subject,
+    /// The claims are longer than 1024 bytes as JSON, or a value is none.
+    Claims,
+    /// A method's name is empty, holds a space, or all are longer than 255 bytes.
+    Methods,
+    /// The store did not answer. Nothing is known to have been saved, and no cookie was changed.
+    Unavailable,
+}
+
+/// One of a user's sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Its name: may be shown and put into a URL; opens nothing.
+    pub handle: SessionRef,
+    /// Whether it is the one that asks.
+    pub current: bool,
+    /// When the user signed in.
+    pub created: OffsetDateTime,
+    /// When it was last renewed, which happens every few minutes of use.
+    pub renewed: OffsetDateTime,
+    /// The client, as a person would name it: `Firefox on Linux`.
+    pub client: String,
+}
+
+impl Attached {
+    /// Signs `spec.subject` in: a new session with a new id; the old one ends; data is dropped but for what is kept.
+    pub(crate) async fn login(&self, spec: LoginSpec) -> Result<(), AuthError> {
+        let claims = check_claims(&spec.claims)?;
+        let methods = check_methods(&spec.methods)?;
+        if spec.subject.is_empty() || spec.subject.len() > MAX_TEXT {
+            return Err(AuthError::Subject);
+        }
+        let mut kept = Vec::with_capacity(spec.keep.len());
+        for name in &spec.keep {
+            let value = self.session.get_value(name).await.map_err(|_| AuthError::Unavailable)?;
+            kept.extend(value.map(|value| (name, value)));
+        }
+        let named = self.named_sessions();
+        let private = Private { subject: Some(spec.subject), methods, claims, ..self.data.anonymous() };
+        self.data.intend(Intent::Login { private, remembered: spec.remember });
+        let saved = async {
+            if self.session.id().is_some() {
+                self.session.flush().await?;
+            } else {
+                self.session.clear().await;
+            }
+            for (name, value) in kept {
+                self.session.insert_value(name, value).await?;
+            }
+            self.session.save().await
+        };
+        if saved.await.is_err() {
+            self.data.abandon();
+            return Err(AuthError::Unavailable);
+        }
+        // The session that was let in ended with the step that created the new one. The request may name others, stale
+        // ones among them: whoever holds their cookies must not find them open beside the new user's.
+        for id in named {
+            self.end(&id, SessionEvent::Revoked).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes a new authentication of the user who is signed in: a new id, and a new beginning of all timeouts.
+    pub(crate) async fn reauthenticated(&self, methods: Option<&[String]>) -> Result<(), AuthError> {
+        self.signed_in()?;
+        let methods = methods.map(check_methods).transpose()?;
+        self.data.intend(Intent::Reauthentication { methods });
+        let saved = async {
+            self.session.cycle_id().await?;
+            self.session.save().await
+        };
+        if saved.await.is_err() {
+            let failed = self.data.store_failed();
+            self.data.abandon();
+            return Err(if failed { AuthError::Unavailable } else { AuthError::NotSignedIn });
+        }
+        Ok(())
+    }
+
+    /// Signs out: ends every session the request names, and removes the cookies.
+    pub(crate) async fn logout(&self) -> Result<(), AuthError> {
+        let current = self.data.current();
+        for id in self.named_sessions() {
+            let is_current = current.as_ref().is_some_and(|current| *current.stored_id() == id);
+            self.end(&id, if is_current { SessionEvent::LoggedOut } else { SessionEvent::Revoked }).await?;
+        }
+        self.forget().await
+    }
+
+    /// Signs the user out everywhere, this session included.
+    pub(crate) async fn logout_everywhere(&self) -> Result<(), AuthError> {
+        let current = self.signed_in()?;
+        let subject = current.subject().unwrap_or_default();
+        let ended = self.registry().end_all(subject, current.fixed().epoch).await;
+        ended.map_err(|_| AuthError::Unavailable)?;
+        for id in self.named_sessions() {
+            self.registry().end(&id).await.map_err(|_| AuthError::Unavailable)?;
+        }
+        self.forget().await
+    }
+
+    /// Replaces the claims.
+    pub(crate) async fn set_claims(&self, claims: &Map<String, Value>) -> Result<(), AuthError> {
+        let current = self.signed_in()?;
+        let claims = check_claims(claims)?;
+        let issued = self.registry().set_claims(&current, &claims).await.map_err(|error| match error {
+            RegistryError::Gone => AuthError::NotSignedIn,
+            RegistryError::Store(_) | RegistryError::Random => AuthError::Unavailable,
+        })?;
+        self.data.reissued(issued);
+        Ok(())
+    }
+
+    /// The user's sessions, oldest first.
+    pub(crate) async fn sessions(&self) -> Result<Vec<SessionInfo>, AuthError> {
+        let current = self.signed_in()?;
+        let subject = current.subject().unwrap_or_default();
+        let listed = self.registry().list(subject).await.map_err(|_| AuthError::Unavailable)?;
+        let info = |(id, row, private): (StoredId, _, Private)| {
+            let row: crate::store::Row = row;
+            SessionInfo {
+                handle: self.registry().session_ref(&id),
+                current: id == *current.stored_id(),
+                created: date(row.created_at),
+                renewed: date(row.renewed_at),
+                client: private.client,
+            }
+        };
+        Ok(listed.into_iter().map(info).collect())
+    }
+
+    /// Ends one of the user's sessions.
+    pub(crate) async fn revoke(&self, handle: SessionRef) -> Result<(), AuthError> {
+        let current = self.signed_in()?;
+        if self.registry().session_ref(current.stored_id()) == handle {
+            return self.logout().await;
+        }
+        let subject = current.subject().unwrap_or_default();
+        let listed = self.registry().list(subject).await.map_err(|_| AuthError::Unavailable)?;
+        let found = listed.into_iter().find(|(id, ..)| self.registry().session_ref(id) == handle);
+        let (id, ..) = found.ok_or(AuthError::NoSuchSession)?;
+        self.end(&id, SessionEvent::Revoked).await
+    }
+
+    fn signed_in(&self) -> Result<Snapshot, AuthError> {
+        self.data.mark_read();
+        self.data.current().filter(|current| current.subject().is_some()).ok_or(AuthError::NotSignedIn)
+    }
+
+    async fn end(
+        &self,
+        id: &StoredId,
+        event: impl FnOnce(SessionRef) -> SessionEvent,
+    ) -> Result<(), AuthError> {
+        if self.registry().end(id).await.map_err(|_| AuthError::Unavailable)? {
+            self.registry().event(event(self.registry().session_ref(id)));
+        }
+        Ok(())
+    }
+
+    /// Empties this request's session, in memory only: in the store it has ended.
+    async fn forget(&self) -> Result<(), AuthError> {
+        self.data.leave();
+        if self.session.id().is_some() {
+            self.session.flush().await.map_err(|_| AuthError::Unavailable)?;
+        } else {
+            self.session.clear().await;
+        }
+        Ok(())
+    }
+
+    /// Every session that the request shows authentic credentials of, fresh or not, and the present one.
+    fn named_sessions(&self) -> Vec<StoredId> {
+        let site = &self.site;
+        let [session, renewal] = site.cookies.names();
+        let sealed = all_of(self.cookies.iter(), session).filter_map(|value| {
+            let snapshot = Snapshot::parse(site.registry.cookie.open(value).ok()?)?;
+            Some(*snapshot.stored_id())
+        });
+        let tokens = all_of(self.cookies.iter(), renewal).filter_map(|value| {
+            let token = site.registry.tokens.authenticate(value, self.now).ok()?;
+            site.registry.tokens.verify(&token).ok()?;
+            Some(site.registry.vault.stored_id(token.digest()))
+        });
+        let current = self.data.current().map(|snapshot| *snapshot.stored_id());
+        let mut named: Vec<StoredId> = current.into_iter().chain(sealed).chain(tokens).collect();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotSignedIn => "nobody is signed in",
+            Self::NoSuchSession => "there is no such session",
+            Self::Subject => "the subject is empty or longer than 255 bytes",
+            Self::Claims => "the claims are longer than 1024 bytes as JSON, or a value is none",
+            Self::Methods => "a method's name is empty, holds a space, or all are longer than 255 bytes",
+            Self::Unavailable => "the session store did not answer; nothing is known to have been saved",
+        })
+    }
+}
+
+impl std::error::Error for AuthError {}
+
+fn check_claims(claims: &Map<String, Value>) -> Result<String, AuthError> {
+    if claims.is_empty() {
+        return Ok(String::new());
+    }
+    let json = serde_json::to_string(claims).map_err(|_| AuthError::Claims)?;
+    if json.len() > MAX_CLAIMS { Err(AuthError::Claims) } else { Ok(json) }
+}
+
+fn check_methods(methods: &[String]) -> Result<String, AuthError> {
+    let joined = methods.join(" ");
+    let clean = methods.iter().all(|method| !method.is_empty() && !method.contains(' '));
+    if clean && joined.len() <= MAX_TEXT { Ok(joined) } else { Err(AuthError::Methods) }
+}
+
+/// Seconds to wait before trying again after a store that did not answer.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// With all three at their longest the whole Set-Cookie line stays below 4096 bytes.
+const MAX_CLAIMS: usize = 1024;
+const MAX_TEXT: usize = 255;

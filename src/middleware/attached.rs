@@ -1,0 +1,116 @@
+//! What a request carries on its way to the handler. Extractors read it; `account` acts on it.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, header};
+use tower_sessions_core::Session;
+
+use super::site::Site;
+use crate::{
+    clock::Timestamp,
+    session::{Admitted, Snapshot, Strength},
+    store::{Client, CookieChange, Registry, SessionData},
+};
+
+/// A request's session, whoever is asking. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Attached {
+    pub(super) site: Arc<Site>,
+    pub(super) data: Arc<SessionData>,
+    pub(super) session: Session,
+    pub(super) cookies: CookieFields,
+    pub(super) now: Timestamp,
+    /// The cookie was stale and only a socket upgrade let it in: nothing that needs a recent authentication.
+    pub(super) upgrade: bool,
+}
+
+/// The Cookie fields of the request, for a login or logout that ends what they name. Cloning copies no bytes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CookieFields {
+    first: Option<HeaderValue>,
+    rest: Vec<HeaderValue>,
+}
+
+impl CookieFields {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let mut fields = headers.get_all(header::COOKIE).iter().cloned();
+        Self { first: fields.next(), rest: fields.collect() }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.first.iter().chain(&self.rest).map(HeaderValue::as_bytes)
+    }
+}
+
+impl Attached {
+    /// Attaches a session to a request. Only an [`Admitted`] makes it somebody's.
+    pub(super) fn new(
+        site: &Arc<Site>,
+        client: Client,
+        cookies: CookieFields,
+        now: Timestamp,
+        admitted: Option<Admitted>,
+        change: CookieChange,
+    ) -> Self {
+        let data = Arc::new(SessionData::new(Arc::clone(&site.registry), client, admitted, change, now));
+        let session = data.session();
+        Self { site: Arc::clone(site), data, session, cookies, now, upgrade: false }
+    }
+
+    /// The session that was let in, and a note that the response depends on it.
+    pub(crate) fn admitted(&self) -> Option<&Snapshot> {
+        self.data.mark_read();
+        self.data.initial().map(Admitted::snapshot)
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.site.registry
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether the user of `snapshot` was authenticated recently enough, and in this very session.
+    pub(crate) fn is_recent(&self, snapshot: &Snapshot) -> bool {
+        let fixed = snapshot.fixed();
+        !self.upgrade
+            && fixed.strength > Strength::Remembered
+            && self.now.since(fixed.authenticated_at) < self.site.recent
+    }
+
+    /// Resolves when the session ends: by revocation at once, by timeout within a second.
+    pub(crate) fn ended(&self, snapshot: &Snapshot) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let registry = Arc::clone(&self.site.registry);
+        let stored_id = *snapshot.stored_id();
+        let fixed = snapshot.fixed();
+        let idle = registry.timeouts.idle_of(fixed.remembered);
+        let mut over_at = (fixed.minted_at + idle).min(fixed.ends_at);
+        let epoch = fixed.epoch;
+        let subject = snapshot.subject().map(|subject| (registry.vault.subject_key(subject), epoch));
+        let mut ended = registry.revocations.watch(&stored_id, subject);
+        async move {
+            loop {
+                if *ended.borrow_and_update() {
+                    return;
+                }
+                let told = tokio::time::timeout(LOOK, ended.changed()).await;
+                if matches!(told, Ok(Err(_))) {
+                    return;
+                }
+                if registry.now() < over_at {
+                    continue;
+                }
+                // Other requests may have renewed it meanwhile; a store that does not answer ends nothing.
+                match registry.load(&stored_id).await {
+                    Ok(Some((row, _))) if row.superseded_at.is_none() => over_at = row.deadline,
+                    Ok(_) => return,
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// How often a socket's deadline is looked at; by the layer's own clock, so that a test can move it.
+const LOOK: Duration = Duration::from_secs(1);

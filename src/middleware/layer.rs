@@ -1,0 +1,62 @@
+//! The layer.
+
+use std::sync::Arc;
+
+use tower_layer::Layer;
+
+use super::{builder::SessionLayerBuilder, jwks::Jwks, service::SessionService, site::Site};
+use crate::{
+    crypto::KeyRing,
+    store::{Store, StoreError},
+};
+
+/// Puts sessions in front of a service.
+///
+/// One layer serves one origin. Clones share everything. Its background task (the revocation feed, and a purge a minute)
+/// starts with the first request and ends with the last clone.
+#[derive(Debug, Clone)]
+pub struct SessionLayer(Arc<Site>);
+
+impl SessionLayer {
+    /// Begins a layer for `origin` (as browsers show it, `https://app.example.com`), under `keys`, over `store`.
+    ///
+    /// ```
+    /// use portcullis::{KeyRing, MemoryStore, SessionLayer};
+    ///
+    /// let keys = KeyRing::generate()?;
+    /// let sessions = SessionLayer::builder("https://app.example.com", keys, MemoryStore::new()).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(origin: &str, keys: KeyRing, store: impl Store) -> SessionLayerBuilder {
+        SessionLayerBuilder::new(origin, keys, Arc::new(store))
+    }
+
+    pub(super) fn new(site: Site) -> Self {
+        Self(Arc::new(site))
+    }
+
+    /// Waits until the revocation feed was read once. Before that every request with a fresh cookie asks the store;
+    /// use it where an instance reports that it is ready.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        self.0.registry.start_watching();
+        self.0.registry.sync().await.map(drop)
+    }
+
+    /// A service for `/.well-known/jwks.json`: the public keys with which anybody can verify that a renewal token comes
+    /// from here. It proves where a token comes from, never who a user is.
+    #[must_use]
+    pub fn jwks(&self) -> Jwks {
+        Jwks::new(&self.0.keys)
+    }
+}
+
+impl<S> Layer<S> for SessionLayer {
+    type Service = SessionService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        SessionService::new(inner, Arc::clone(&self.0))
+    }
+}

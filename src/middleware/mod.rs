@@ -1,0 +1,30 @@
+//! The tower layer: what happens to a request on its way to the application and back.
+//!
+//! ```text
+//! builder   what is configured, all problems at once
+//! layer     the layer; site is what all its requests share
+//! service   a request's way, in order
+//! request   who is asking: cookies, seal, context, token, store
+//! attached  what a request carries for the extractors
+//! account   login, logout, claims, lists of sessions
+//! response  cookies and cache rules on the way out
+//! jwks      the public keys of the renewal tokens
+//! ```
+
+mod account;
+mod attached;
+mod builder;
+mod jwks;
+mod layer;
+mod request;
+mod response;
+mod service;
+mod site;
+
+pub use account::{AuthError, SessionInfo};
+pub(crate) use account::{LoginSpec, RETRY_AFTER};
+pub(crate) use attached::Attached;
+pub use builder::{ConfigError, Problem, SessionLayerBuilder};
+pub use jwks::Jwks;
+pub use layer::SessionLayer;
+pub use service::{ResponseFuture, SessionService};
