@@ -1,19 +1,92 @@
-//! Secure cookie sessions for axum on tower-sessions.
-#![allow(dead_code, unused_imports, reason = "the floors above are not there yet")]
+//! Secure cookie sessions for axum, on tower-sessions: what a thief copies out of a browser, a log or a database is
+//! worth little to him, and soon nothing.
+//!
+//! ```no_run
+#![cfg_attr(all(feature = "axum", feature = "sqlite"), doc = include_str!("../examples/minimal.rs"))]
+//! ```
+//!
+//! # The idea
+//!
+//! A browser holds two cookies. The **session cookie** is sealed with AES-256-GCM and fresh for five minutes: it says who
+//! the user is and for which client. The **renewal token** is a signed ES256 JWS: it says nothing about the user and buys
+//! a new pair of cookies, once.
+//!
+//! While the session cookie is fresh, a request costs one AES-GCM open: no store, no signature, no shared lock. When it
+//! is stale, the layer renews in the same request, before the handler runs. A token that comes twice is a race of two
+//! tabs (every racer gets in, one gets the successor), a lost answer (forgiven), or a theft: then the session is revoked.
+//!
+//! Session data is tower-sessions' own [`Session`], so handlers need no change. It is loaded only when a handler reads
+//! it, written field by field, and sealed in the store under a key that only the browser's credentials give.
+//!
+//! # A request's way
+//!
+//! ```text
+//! 1 service    one instant is read from the clock; everything after uses it
+//! 2 request    the Cookie header is searched byte for byte; the session cookie is opened
+//! 3 no cookie  anonymous; no store call; a session is created only if the handler writes one
+//! 4 fresh      not expired, not revoked, the client tolerated: let in
+//! 5 stale      token's MAC, revocations, client, signature; then one atomic step of the store
+//!              a store that does not answer: 503 with Retry-After, never a logout
+//! 6 attach     Session, Identity and Auth for the handler; the inner service runs
+//! 7 commit     changed fields only, one store call, only if something changed
+//! 8 response   our cookies, Cache-Control, Vary
+//! ```
+//!
+//! Every decision that somebody may want to know of is one [event](events::SessionEvent).
+//!
+//! # The house
+//!
+//! A file imports only from the floors below its own; `tests/architecture.rs` holds that.
+//!
+//! ```text
+//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth (extractors with the feature `axum`)
+//! middleware/  [8] the tower layer: builder, service, request, response, login and logout, JWKS
+//! store/       [7] the Store trait and its promises; memory, SQLite; sealing at rest; the bridge to `Session`
+//! events/      [6] what happened, for those who watch
+//! session/     [5] the rules, pure: timeouts, context, snapshot, renewal token, rotation, verdict
+//! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed
+//! crypto/      [2] key ring, seal, signatures, message authentication, randomness
+//! id, clock, base64url [1]
+//! ```
+//!
+//! Floor 4 is kept for device-bound sessions (`dbsc/`).
+//!
+//! # Defaults
+//!
+//! | what | default | why |
+//! |---|---|---|
+//! | cookie names | `__Host-Http-session`, `__Host-Http-renewal` | no subdomain can set or overwrite them |
+//! | SameSite | `Lax` | links from other sites arrive signed in; cross-site POSTs do not |
+//! | `fresh` | 5 min | how long a copied session cookie works at most |
+//! | `grace` | 30 s | two tabs that renew at once are no theft |
+//! | `idle`, `absolute` | 30 min, 12 h | OWASP Session Management; NIST SP 800-63B |
+//! | remembered `idle`, `absolute` | 14 days, 30 days | only for users who asked |
+//! | `recent` | 5 min | what [`RequireRecentAuth`] takes for recent |
+//! | other browser family | refused | it is not the client the session belongs to |
+//! | other platform or network | noted | people travel |
+//! | store silent | 503 | never signed out, never let in |
+//!
+//! # Features
+//!
+//! Features only add.
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `axum` | yes | what is in [`extract`], and [`Session`], as extractors |
+//! | `sqlite` | yes | [`SqliteStore`] |
+
 mod base64url;
 pub mod clock;
 pub mod cookie;
 pub mod crypto;
 pub mod events;
-#[cfg(feature = "axum")]
 pub mod extract;
 pub mod id;
 pub mod middleware;
 pub mod session;
 pub mod store;
 
-pub use crypto::{KeyId, KeyRing, KeyRingError, KeyState};
-#[cfg(feature = "axum")]
+pub use crypto::{KeyRing, KeyRingError};
 pub use extract::{Auth, Identity, RequireRecentAuth};
 pub use middleware::{AuthError, ConfigError, SessionLayer, SessionLayerBuilder};
 pub use session::Timeouts;

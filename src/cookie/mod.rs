@@ -19,7 +19,6 @@ mod sealed;
 mod set_cookie;
 
 pub use domain::{CookieDomain, DomainError};
-pub(crate) use name::CookieName;
 pub use name::{NameError, Scope};
 pub use near_miss::NearMiss;
 pub(crate) use near_miss::near_miss;

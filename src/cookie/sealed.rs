@@ -5,8 +5,9 @@ use zeroize::Zeroizing;
 use crate::{
     base64url,
     crypto::{
-        key_ring::{KeyRing, Purpose},
+        key_ring::KeyRing,
         random::RandomError,
+        root_keys::Purpose,
         seal::{OpenError, Seal},
     },
 };

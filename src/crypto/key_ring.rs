@@ -1,48 +1,13 @@
-//! The key ring: root secrets, the states they go through, and every key that is derived from them.
-//!
-//! ```text
-//! root secret ─HKDF─┬ session cookie (XAES)        index secret ─HKDF─┬ subject index (CMAC)
-//!                   ├ secret in the token (XAES)                      ├ SessionRef (CMAC)
-//!                   ├ record at rest (XAES)                           ├ client context (SipHash)
-//!                   ├ record's clear fields (CMAC)                    └ check value
-//!                   ├ session data (CMAC-KDF with the session id)    (also: names of data fields, CMAC-KDF)
-//!                   ├ renewal token's jti (CMAC)
-//!                   └ renewal token's signature (P-256)
-//! ```
+//! The key ring: root secrets and the states they go through.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
-
-use crate::{
-    clock::{Clock as _, SystemClock, Timestamp},
-    crypto::{
-        digest::{Label, derive},
-        es256::SigningKey,
-        mac::MacKey,
-        random,
-        random::RandomError,
-        text,
-        text::KeyRingError,
-        xaes::XaesKey,
-    },
+use super::{
+    random,
+    random::RandomError,
+    root_keys::{IndexKeys, KeyId, RootKeys, Secret},
 };
-
-/// The name of a root secret: 4 bytes, shown as 8 hexadecimal digits. It is no secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyId(pub(crate) [u8; 4]);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", u32::from_be_bytes(self.0))
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
+use crate::clock::{Clock as _, SystemClock, Timestamp};
 
 /// The state of a root secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +32,8 @@ pub enum KeyState {
 #[derive(Clone)]
 pub struct KeyRing(Arc<Inner>);
 
-pub(crate) struct Inner {
-    pub(crate) entries: Vec<Entry>,
+struct Inner {
+    entries: Vec<Entry>,
     index_secret: Secret,
     active: Arc<RootKeys>,
     opening: Vec<Arc<RootKeys>>,
@@ -81,85 +46,6 @@ pub(crate) struct Entry {
     pub(crate) state: KeyState,
     pub(crate) created: Timestamp,
     pub(crate) secret: Secret,
-}
-
-/// 32 secret bytes; wiped on drop.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Secret(pub(crate) [u8; 32]);
-
-/// What a sealed value is for; each has a key of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// The session cookie.
-    SessionCookie,
-    /// The session id inside a renewal token.
-    TokenSecret,
-    /// Subject, claims, methods and context of a record.
-    Record,
-}
-
-impl Purpose {
-    /// The name that enters the associated data.
-    pub(crate) const fn name(self) -> &'static [u8] {
-        match self {
-            Self::SessionCookie => b"session-cookie",
-            Self::TokenSecret => b"token-secret",
-            Self::Record => b"record",
-        }
-    }
-}
-
-/// The keys of one root secret.
-pub(crate) struct RootKeys {
-    pub(crate) id: KeyId,
-    session_cookie: XaesKey,
-    token_secret: XaesKey,
-    record: XaesKey,
-    pub(crate) record_mac: MacKey,
-    pub(crate) data: MacKey,
-    pub(crate) token_mac: MacKey,
-    pub(crate) token_signature: SigningKey,
-}
-
-impl RootKeys {
-    fn derive(id: KeyId, secret: &Secret) -> Option<Self> {
-        let xaes = |label| XaesKey::new(&derive(&secret.0, label));
-        let mac = |label| MacKey::new(&derive(&secret.0, label));
-        Some(Self {
-            id,
-            session_cookie: xaes(Label(b"session-cookie\0")),
-            token_secret: xaes(Label(b"token-secret\0")),
-            record: xaes(Label(b"record\0")),
-            record_mac: mac(Label(b"record-mac\0")),
-            data: mac(Label(b"session-data\0")),
-            token_mac: mac(Label(b"renewal-token-jti\0")),
-            token_signature: SigningKey::from_okm(&derive(&secret.0, Label(b"renewal-token-es256\0")))?,
-        })
-    }
-
-    /// The key for sealed values of `purpose`.
-    pub(crate) const fn sealing(&self, purpose: Purpose) -> &XaesKey {
-        match purpose {
-            Purpose::SessionCookie => &self.session_cookie,
-            Purpose::TokenSecret => &self.token_secret,
-            Purpose::Record => &self.record,
-        }
-    }
-}
-
-impl fmt::Debug for RootKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RootKeys({})", self.id)
-    }
-}
-
-/// The keys of the index secret, which is never rotated.
-pub(crate) struct IndexKeys {
-    pub(crate) subject: MacKey,
-    pub(crate) session_ref: MacKey,
-    pub(crate) field_names: MacKey,
-    pub(crate) context: Zeroizing<[u8; 16]>,
-    pub(crate) check: [u8; 16],
 }
 
 impl KeyRing {
@@ -176,49 +62,6 @@ impl KeyRing {
         Self::assemble(vec![Entry { id, state: KeyState::Active, created, secret }], index)
     }
 
-    /// Reads the text form from the environment variable `name` (lines joined by `;`).
-    ///
-    /// # Errors
-    /// If the variable is not set or its text is no key ring; the error says what is wrong and what to do.
-    pub fn from_env(name: &str) -> Result<Self, KeyRingError> {
-        let text = std::env::var(name).map_err(|_| KeyRingError::variable(name))?;
-        text::parse(&Zeroizing::new(text))
-    }
-
-    /// Reads the text form from a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read, if anybody but its owner and group can get at it, or if its text is no key ring.
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyRingError> {
-        text::read_file(path.as_ref())
-    }
-
-    /// Reads the text form from a file, and makes the file with a new ring (mode 0600) if there is none.
-    ///
-    /// Two processes that start together end up with the same ring. Meant for one machine; where several share a site,
-    /// give all of them one ring.
-    ///
-    /// # Errors
-    /// As [`from_file`](Self::from_file), and if the file cannot be made.
-    pub fn from_file_or_generate(path: impl AsRef<Path>) -> Result<Self, KeyRingError> {
-        text::read_or_make_file(path.as_ref())
-    }
-
-    /// Reads the text form: `id state created base64url` a line, `index base64url` once, `#` comments; a `;` ends a
-    /// line as a line break does.
-    ///
-    /// # Errors
-    /// If it is no key ring; the error names the line.
-    pub fn from_text(text: &str) -> Result<Self, KeyRingError> {
-        text::parse(text)
-    }
-
-    /// The text form, secrets included: keep it as you keep a password. Wiped when dropped.
-    #[must_use]
-    pub fn to_text(&self) -> Zeroizing<String> {
-        text::write(&self.0.entries, &self.0.index_secret)
-    }
-
     /// The ids and states of the root secrets, in the ring's order.
     pub fn keys(&self) -> impl Iterator<Item = (KeyId, KeyState)> {
         self.0.entries.iter().map(|entry| (entry.id, entry.state))
@@ -226,7 +69,7 @@ impl KeyRing {
 
     /// Checks what only the whole ring can show, and derives the keys.
     pub(crate) fn assemble(entries: Vec<Entry>, index_secret: Secret) -> Result<Self, KeyRingError> {
-        text::check(&entries, &index_secret)?;
+        check(&entries, &index_secret)?;
         let mut active = None;
         let mut opening = Vec::with_capacity(entries.len());
         for entry in entries.iter().filter(|entry| entry.state != KeyState::Revoked) {
@@ -238,15 +81,13 @@ impl KeyRing {
             opening.push(keys);
         }
         let active = active.ok_or_else(KeyRingError::no_active_key)?;
-        let secret = &index_secret.0;
-        let index = IndexKeys {
-            subject: MacKey::new(&derive(secret, Label(b"subject-index\0"))),
-            session_ref: MacKey::new(&derive(secret, Label(b"session-ref\0"))),
-            field_names: MacKey::new(&derive(secret, Label(b"field-names\0"))),
-            context: derive(secret, Label(b"client-context\0")),
-            check: *derive(secret, Label(b"index-check\0")),
-        };
+        let index = IndexKeys::derive(&index_secret);
         Ok(Self(Arc::new(Inner { entries, index_secret, active, opening, index })))
+    }
+
+    /// What the text form states.
+    pub(super) fn parts(&self) -> (&[Entry], &Secret) {
+        (&self.0.entries, &self.0.index_secret)
     }
 
     /// The key that seals.
@@ -274,6 +115,84 @@ impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.keys()).finish()
     }
+}
+
+/// Why there is no key ring, and what to do about it. Never shows a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyRingError {
+    fault: String,
+    remedy: &'static str,
+}
+
+impl KeyRingError {
+    pub(super) fn new(fault: impl Into<String>, remedy: &'static str) -> Self {
+        Self { fault: fault.into(), remedy }
+    }
+
+    fn random() -> Self {
+        Self::new(
+            "the operating system gave no random bytes",
+            "check that getrandom(2) works in this environment",
+        )
+    }
+
+    fn no_active_key() -> Self {
+        Self::new(
+            "the key ring has no active key",
+            "give exactly one key the state `active`: it seals new cookies",
+        )
+    }
+
+    fn underivable() -> Self {
+        Self::new("a root secret gives no signing key", "replace it by a new one")
+    }
+}
+
+impl fmt::Display for KeyRingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.fault, self.remedy)
+    }
+}
+
+impl fmt::Debug for KeyRingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyRingError({self})")
+    }
+}
+
+impl std::error::Error for KeyRingError {}
+
+/// Checks what only the whole ring can show.
+fn check(entries: &[Entry], index: &Secret) -> Result<(), KeyRingError> {
+    let active = entries.iter().filter(|entry| entry.state == KeyState::Active).count();
+    if active > 1 {
+        return Err(KeyRingError::new(
+            format!("the key ring has {active} active keys"),
+            "leave one active and make the others `pending` or `retired`",
+        ));
+    }
+    for (i, entry) in entries.iter().enumerate() {
+        if entries.iter().skip(i + 1).any(|other| other.id == entry.id) {
+            return Err(KeyRingError::new(
+                format!("the key id {} stands twice", entry.id),
+                "give each key its own id",
+            ));
+        }
+        if entry.secret == *index || entries.iter().skip(i + 1).any(|other| other.secret == entry.secret) {
+            return Err(KeyRingError::new(
+                format!("the secret of key {} stands twice", entry.id),
+                "generate a new key: a copied secret cannot be rotated away",
+            ));
+        }
+    }
+    let mut secrets = entries.iter().map(|entry| &entry.secret).chain([index]);
+    if secrets.any(|secret| secret.0.iter().all(|byte| secret.0.first() == Some(byte))) {
+        return Err(KeyRingError::new(
+            "a secret is one byte repeated",
+            "generate keys with KeyRing::generate; never write them by hand",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

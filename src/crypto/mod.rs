@@ -3,8 +3,8 @@
 //! The only floor that knows ciphers. It reads no clock and no store, and only [`random`] draws random bytes.
 //!
 //! ```text
-//! key_ring   root secrets with id and state, and every key derived from them
-//! text       the ring's text form, in a file or a variable
+//! key_ring   root secrets with id and state; root_keys what is derived from them
+//! text       the ring's text form; key_file the file it may be kept in
 //! seal       version ‖ key id ‖ nonce ‖ ciphertext ‖ tag, bound to purpose, name and origin
 //! xaes       XAES-256-GCM: a key of its own for each sealed value
 //! jws        the compact form of a signed token; es256 the signature below it
@@ -16,15 +16,17 @@
 pub(crate) mod digest;
 pub(crate) mod es256;
 pub(crate) mod jws;
+mod key_file;
 pub(crate) mod key_ring;
 pub(crate) mod mac;
 pub(crate) mod random;
+pub(crate) mod root_keys;
 pub(crate) mod seal;
 pub(crate) mod sip;
-pub(crate) mod text;
+mod text;
 pub(crate) mod xaes;
 
-pub use key_ring::{KeyId, KeyRing, KeyState};
+pub use key_ring::{KeyRing, KeyRingError, KeyState};
 pub use random::RandomError;
+pub use root_keys::KeyId;
 pub(crate) use seal::OpenError;
-pub use text::KeyRingError;

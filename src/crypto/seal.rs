@@ -14,9 +14,10 @@ use std::{fmt, sync::Arc};
 use zeroize::Zeroize as _;
 
 use crate::crypto::{
-    key_ring::{KeyId, KeyRing, Purpose, RootKeys},
+    key_ring::KeyRing,
     random,
     random::RandomError,
+    root_keys::{KeyId, Purpose, RootKeys},
     xaes::{NONCE, TAG},
 };
 
@@ -51,13 +52,6 @@ pub(crate) enum OpenError {
     UnknownKey,
     /// The tag is wrong.
     Forged,
-}
-
-/// A value that opened.
-#[derive(Debug)]
-pub(crate) struct Unsealed {
-    /// Whether it hangs on a key that no longer seals.
-    pub(crate) reseal: bool,
 }
 
 impl Seal {
@@ -101,7 +95,7 @@ impl Seal {
     /// Opens `sealed` in place: afterwards it holds the plaintext alone.
     ///
     /// One decryption at most, whatever it holds.
-    pub(crate) fn open(&self, sealed: &mut Vec<u8>, extra: &[u8]) -> Result<Unsealed, OpenError> {
+    pub(crate) fn open(&self, sealed: &mut Vec<u8>, extra: &[u8]) -> Result<(), OpenError> {
         let (header, rest) = sealed.split_first_chunk_mut::<HEADER>().ok_or(OpenError::Malformed)?;
         let (nonce, rest) = rest.split_first_chunk_mut::<NONCE>().ok_or(OpenError::Malformed)?;
         let (message, tag) = rest.split_last_chunk_mut::<TAG>().ok_or(OpenError::Malformed)?;
@@ -115,7 +109,7 @@ impl Seal {
         let length = message.len();
         sealed.copy_within(HEADER + NONCE..HEADER + NONCE + length, 0);
         sealed.truncate(length);
-        Ok(Unsealed { reseal: key.keys.id != self.active })
+        Ok(())
     }
 }
 

@@ -8,79 +8,51 @@
 //!
 //! Later versions must read what this one writes.
 
-use std::{
-    fmt, fs,
-    io::{ErrorKind, Write as _},
-    path::Path,
-};
-
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use zeroize::Zeroizing;
 
-use crate::{
-    base64url,
-    clock::Timestamp,
-    crypto::{
-        key_ring::{Entry, KeyId, KeyRing, KeyState, Secret},
-        random,
-    },
+use super::{
+    key_ring::{Entry, KeyRing, KeyRingError, KeyState},
+    root_keys::{KeyId, Secret},
 };
+use crate::{base64url, clock::Timestamp};
 
-/// Why there is no key ring, and what to do about it. Never shows a secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct KeyRingError {
-    fault: String,
-    remedy: &'static str,
-}
-
-impl KeyRingError {
-    fn new(fault: impl Into<String>, remedy: &'static str) -> Self {
-        Self { fault: fault.into(), remedy }
+impl KeyRing {
+    /// Reads the text form from the environment variable `name` (lines joined by `;`).
+    ///
+    /// # Errors
+    /// If the variable is not set or its text is no key ring; the error says what is wrong and what to do.
+    pub fn from_env(name: &str) -> Result<Self, KeyRingError> {
+        let text = std::env::var(name).map_err(|_| {
+            KeyRingError::new(
+                format!("the environment variable {name} is not set"),
+                "set it to a key ring's text form",
+            )
+        })?;
+        parse(&Zeroizing::new(text))
     }
 
-    fn line(number: usize, fault: &str) -> Self {
-        Self::new(format!("line {number} of the key ring {fault}"), LINE_REMEDY)
+    /// Reads the text form: `id state created base64url` a line, `index base64url` once, `#` comments; a `;` ends a
+    /// line as a line break does.
+    ///
+    /// # Errors
+    /// If it is no key ring; the error names the line.
+    pub fn from_text(text: &str) -> Result<Self, KeyRingError> {
+        parse(text)
     }
 
-    pub(crate) fn random() -> Self {
-        Self::new(
-            "the operating system gave no random bytes",
-            "check that getrandom(2) works in this environment",
-        )
-    }
-
-    pub(crate) fn variable(name: &str) -> Self {
-        Self::new(format!("the environment variable {name} is not set"), "set it to a key ring's text form")
-    }
-
-    pub(crate) fn no_active_key() -> Self {
-        Self::new(
-            "the key ring has no active key",
-            "give exactly one key the state `active`: it seals new cookies",
-        )
-    }
-
-    pub(crate) fn underivable() -> Self {
-        Self::new("a root secret gives no signing key", "replace it by a new one")
+    /// The text form, secrets included: keep it as you keep a password. Wiped when dropped.
+    #[must_use]
+    pub fn to_text(&self) -> Zeroizing<String> {
+        {
+            let (entries, index) = self.parts();
+            write(entries, index)
+        }
     }
 }
-
-impl fmt::Display for KeyRingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.fault, self.remedy)
-    }
-}
-
-impl fmt::Debug for KeyRingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyRingError({self})")
-    }
-}
-
-impl std::error::Error for KeyRingError {}
 
 /// Parses the text form.
-pub(crate) fn parse(text: &str) -> Result<KeyRing, KeyRingError> {
+fn parse(text: &str) -> Result<KeyRing, KeyRingError> {
     let mut entries = Vec::new();
     let mut index = None;
     for (number, line) in (1..).zip(text.split(['\n', ';'])) {
@@ -91,22 +63,22 @@ pub(crate) fn parse(text: &str) -> Result<KeyRing, KeyRingError> {
         let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         match words.as_slice() {
             ["index", secret] => {
-                let secret = parse_secret(secret).ok_or_else(|| KeyRingError::line(number, BAD_SECRET))?;
+                let secret = parse_secret(secret).ok_or_else(|| faulty_line(number, BAD_SECRET))?;
                 if index.replace(secret).is_some() {
-                    return Err(KeyRingError::line(number, "states a second index secret"));
+                    return Err(faulty_line(number, "states a second index secret"));
                 }
             }
             [id, state, created, secret] => entries.push(Entry {
                 id: parse_id(id)
-                    .ok_or_else(|| KeyRingError::line(number, "has an id that is not 8 digits of 0-9a-f"))?,
+                    .ok_or_else(|| faulty_line(number, "has an id that is not 8 digits of 0-9a-f"))?,
                 state: parse_state(state).ok_or_else(|| {
-                    KeyRingError::line(number, "has a state other than pending, active, retired and revoked")
+                    faulty_line(number, "has a state other than pending, active, retired and revoked")
                 })?,
                 created: parse_created(created)
-                    .ok_or_else(|| KeyRingError::line(number, "has a date unlike 2026-11-30T12:00:00Z"))?,
-                secret: parse_secret(secret).ok_or_else(|| KeyRingError::line(number, BAD_SECRET))?,
+                    .ok_or_else(|| faulty_line(number, "has a date unlike 2026-11-30T12:00:00Z"))?,
+                secret: parse_secret(secret).ok_or_else(|| faulty_line(number, BAD_SECRET))?,
             }),
-            _ => return Err(KeyRingError::line(number, "is neither a key nor the index secret")),
+            _ => return Err(faulty_line(number, "is neither a key nor the index secret")),
         }
     }
     let index = index.ok_or_else(|| {
@@ -118,41 +90,8 @@ pub(crate) fn parse(text: &str) -> Result<KeyRing, KeyRingError> {
     KeyRing::assemble(entries, index)
 }
 
-/// Checks what only the whole ring can show.
-pub(crate) fn check(entries: &[Entry], index: &Secret) -> Result<(), KeyRingError> {
-    let active = entries.iter().filter(|entry| entry.state == KeyState::Active).count();
-    if active > 1 {
-        return Err(KeyRingError::new(
-            format!("the key ring has {active} active keys"),
-            "leave one active and make the others `pending` or `retired`",
-        ));
-    }
-    for (i, entry) in entries.iter().enumerate() {
-        if entries.iter().skip(i + 1).any(|other| other.id == entry.id) {
-            return Err(KeyRingError::new(
-                format!("the key id {} stands twice", entry.id),
-                "give each key its own id",
-            ));
-        }
-        if entry.secret == *index || entries.iter().skip(i + 1).any(|other| other.secret == entry.secret) {
-            return Err(KeyRingError::new(
-                format!("the secret of key {} stands twice", entry.id),
-                "generate a new key: a copied secret cannot be rotated away",
-            ));
-        }
-    }
-    let mut secrets = entries.iter().map(|entry| &entry.secret).chain([index]);
-    if secrets.any(|secret| secret.0.iter().all(|byte| secret.0.first() == Some(byte))) {
-        return Err(KeyRingError::new(
-            "a secret is one byte repeated",
-            "generate keys with KeyRing::generate; never write them by hand",
-        ));
-    }
-    Ok(())
-}
-
 /// Writes the text form, one entry a line.
-pub(crate) fn write(entries: &[Entry], index: &Secret) -> Zeroizing<String> {
+fn write(entries: &[Entry], index: &Secret) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(96 * (entries.len() + 1)));
     for entry in entries {
         let secret = Zeroizing::new(base64url::encode(&entry.secret.0));
@@ -171,74 +110,8 @@ pub(crate) fn write(entries: &[Entry], index: &Secret) -> Zeroizing<String> {
     text
 }
 
-/// Reads a ring from a file that only its owner and group can get at.
-pub(crate) fn read_file(path: &Path) -> Result<KeyRing, KeyRingError> {
-    let unreadable = |error: &std::io::Error| {
-        KeyRingError::new(
-            format!("the key file {} cannot be read ({})", path.display(), error.kind()),
-            "check the path and that this process may read it",
-        )
-    };
-    let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
-    check_mode(path, &metadata)?;
-    let text = Zeroizing::new(fs::read_to_string(path).map_err(|error| unreadable(&error))?);
-    parse(&text)
-}
-
-/// Reads a ring from a file, or makes the file.
-pub(crate) fn read_or_make_file(path: &Path) -> Result<KeyRing, KeyRingError> {
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        make_file(path, &KeyRing::generate()?.to_text()).map_err(|error| {
-            KeyRingError::new(
-                format!("the key file {} cannot be made ({})", path.display(), error.kind()),
-                "check that its folder exists and that this process may write there",
-            )
-        })?;
-    }
-    read_file(path)
-}
-
-/// Writes the file whole under another name and links it into place, so that nobody ever reads half of it and the first
-/// of two processes wins.
-fn make_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let suffix: [u8; 8] = random::bytes().map_err(std::io::Error::other)?;
-    let mut name = path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_os_string);
-    name.push(format!(".{:016x}.tmp", u64::from_be_bytes(suffix)));
-    let temporary = path.with_file_name(name);
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let linked = written.and_then(|()| match fs::hard_link(&temporary, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    });
-    let removed = fs::remove_file(&temporary);
-    linked.and(removed)
-}
-
-#[cfg(unix)]
-fn check_mode(path: &Path, metadata: &fs::Metadata) -> Result<(), KeyRingError> {
-    let mode = std::os::unix::fs::MetadataExt::mode(metadata) & 0o777;
-    if mode & 0o007 == 0 {
-        return Ok(());
-    }
-    Err(KeyRingError::new(
-        format!(
-            "the key file {} has mode {mode:04o}: every user of this machine can get at it",
-            path.display()
-        ),
-        "chmod 600 it; if others may have read it, replace the keys too",
-    ))
-}
-
-#[cfg(not(unix))]
-fn check_mode(_path: &Path, _metadata: &fs::Metadata) -> Result<(), KeyRingError> {
-    Ok(())
+fn faulty_line(number: usize, fault: &str) -> KeyRingError {
+    KeyRingError::new(format!("line {number} of the key ring {fault}"), LINE_REMEDY)
 }
 
 fn parse_id(text: &str) -> Option<KeyId> {

@@ -2,8 +2,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use axum_core::extract::FromRequestParts;
-use http::request::Parts;
+use http::Extensions;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -27,6 +26,14 @@ use crate::{
 pub struct Auth(Attached);
 
 impl Auth {
+    /// What the extractor does, for services that are not axum's.
+    ///
+    /// # Errors
+    /// If no layer runs in front of the service.
+    pub fn from_extensions(extensions: &Extensions) -> Result<Self, AuthRejection> {
+        attached(extensions).cloned().map(Self)
+    }
+
     /// Signs `subject` in, when awaited. The subject is whatever the application knows a user by, 1 to 255 bytes.
     ///
     /// The session gets a new id, and with it new cookies; whoever was signed in before in this browser is signed out,
@@ -105,14 +112,6 @@ impl Auth {
 impl fmt::Debug for Auth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Auth(..)")
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Auth {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        attached(&parts.extensions).cloned().map(Self)
     }
 }
 

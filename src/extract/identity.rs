@@ -2,8 +2,7 @@
 
 use std::{fmt, future::Future};
 
-use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
-use http::request::Parts;
+use http::Extensions;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -36,6 +35,18 @@ use crate::{
 pub struct Identity(Attached);
 
 impl Identity {
+    /// Who is signed in, from the extensions of a request behind the layer: what the extractor does, for services that
+    /// are not axum's.
+    ///
+    /// # Errors
+    /// If no layer runs in front of the service.
+    pub fn from_extensions(extensions: &Extensions) -> Result<Option<Self>, AuthRejection> {
+        let attached = attached(extensions)?;
+        // Only somebody who is signed in is an identity.
+        let signed_in = attached.admitted().and_then(Snapshot::subject).is_some();
+        Ok(signed_in.then(|| Self(attached.clone())))
+    }
+
     /// The user, as `login` named them.
     #[must_use]
     pub fn subject(&self) -> &str {
@@ -115,32 +126,10 @@ impl Identity {
     fn snapshot(&self) -> Option<&Snapshot> {
         self.0.admitted()
     }
-
-    /// Only somebody who is signed in is an identity.
-    pub(super) fn of(attached: &Attached) -> Option<Self> {
-        attached.admitted().and_then(Snapshot::subject)?;
-        Some(Self(attached.clone()))
-    }
 }
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("session", &self.session()).finish_non_exhaustive()
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Identity {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        Self::of(attached(&parts.extensions)?).ok_or(AuthRejection::NotSignedIn)
-    }
-}
-
-impl<S: Sync> OptionalFromRequestParts<S> for Identity {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, AuthRejection> {
-        Ok(Self::of(attached(&parts.extensions)?))
     }
 }

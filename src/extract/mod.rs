@@ -1,4 +1,4 @@
-//! axum's face: what a handler asks for (feature `axum`).
+//! What a handler asks for. With the feature `axum` each is an extractor; other services use `from_extensions`.
 //!
 //! | extractor | gives | refuses with |
 //! |---|---|---|
@@ -11,6 +11,8 @@
 //! Without the layer they refuse with 500 and say so in the log.
 
 mod auth;
+#[cfg(feature = "axum")]
+mod axum;
 mod identity;
 mod recent;
 mod rejection;

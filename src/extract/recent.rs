@@ -2,13 +2,9 @@
 
 use std::ops::Deref;
 
-use axum_core::extract::FromRequestParts;
-use http::request::Parts;
+use http::Extensions;
 
-use super::{
-    identity::Identity,
-    rejection::{AuthRejection, attached},
-};
+use super::{identity::Identity, rejection::AuthRejection};
 
 /// An [`Identity`] whose authentication is recent: for changing a password, an address, a payment (ASVS 7.5.1).
 ///
@@ -18,19 +14,21 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct RequireRecentAuth(Identity);
 
+impl RequireRecentAuth {
+    /// What the extractor does, for services that are not axum's.
+    ///
+    /// # Errors
+    /// If nobody is signed in, the authentication is too old, or no layer runs in front of the service.
+    pub fn from_extensions(extensions: &Extensions) -> Result<Self, AuthRejection> {
+        let identity = Identity::from_extensions(extensions)?.ok_or(AuthRejection::NotSignedIn)?;
+        if identity.is_recent() { Ok(Self(identity)) } else { Err(AuthRejection::NotRecent) }
+    }
+}
+
 impl Deref for RequireRecentAuth {
     type Target = Identity;
 
     fn deref(&self) -> &Identity {
         &self.0
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for RequireRecentAuth {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        let identity = Identity::of(attached(&parts.extensions)?).ok_or(AuthRejection::NotSignedIn)?;
-        if identity.is_recent() { Ok(Self(identity)) } else { Err(AuthRejection::NotRecent) }
     }
 }

@@ -1,11 +1,10 @@
-//! Why an extractor refused, as a response without a body.
+//! Why an extractor refused.
 
 use std::fmt;
 
-use axum_core::response::{IntoResponse, Response};
-use http::{Extensions, HeaderValue, StatusCode, header};
+use http::{Extensions, StatusCode};
 
-use crate::middleware::{Attached, AuthError, RETRY_AFTER};
+use crate::middleware::Attached;
 
 /// Why an extractor refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,9 @@ pub enum AuthRejection {
 }
 
 impl AuthRejection {
-    const fn status(self) -> StatusCode {
+    /// The status of the response that refuses.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
         match self {
             Self::NotSignedIn => StatusCode::UNAUTHORIZED,
             Self::NotRecent => StatusCode::FORBIDDEN,
@@ -40,29 +41,6 @@ impl fmt::Display for AuthRejection {
 }
 
 impl std::error::Error for AuthRejection {}
-
-impl IntoResponse for AuthRejection {
-    fn into_response(self) -> Response {
-        self.status().into_response()
-    }
-}
-
-/// 401, 404, 500 for a value the application should not have given, and 503 with `Retry-After`; never a body.
-impl IntoResponse for AuthError {
-    fn into_response(self) -> Response {
-        let status = match self {
-            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::NoSuchSession => StatusCode::NOT_FOUND,
-            Self::Subject | Self::Claims | Self::Methods => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let mut response = status.into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
-        }
-        response
-    }
-}
 
 /// What the layer has left for this request.
 pub(super) fn attached(extensions: &Extensions) -> Result<&Attached, AuthRejection> {

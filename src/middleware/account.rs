@@ -2,8 +2,10 @@
 
 use std::{fmt, time::Duration};
 
+use http::StatusCode;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
+use tower_sessions_core::session::Error as SessionError;
 
 use super::attached::Attached;
 use crate::{
@@ -24,7 +26,7 @@ pub(crate) struct LoginSpec {
     pub(crate) keep: Vec<String>,
 }
 
-/// Why something was not done to a session.
+/// Why something was not done to a session. Also what a `Session`'s own errors turn into with `?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthError {
@@ -38,6 +40,8 @@ pub enum AuthError {
     Claims,
     /// A method's name is empty, holds a space, or all are longer than 255 bytes.
     Methods,
+    /// A session value is not of the type it was asked for as, or cannot be written as JSON.
+    Data,
     /// The store did not answer. Nothing is known to have been saved, and no cookie was changed.
     Unavailable,
 }
@@ -71,7 +75,10 @@ impl Attached {
             let value = self.session.get_value(name).await.map_err(|_| AuthError::Unavailable)?;
             kept.extend(value.map(|value| (name, value)));
         }
-        let named = self.named_sessions();
+        let mut named = self.named_sessions();
+        // The session that was let in ends with the step that creates the new one.
+        let current = self.data.current();
+        named.retain(|id| current.as_ref().is_none_or(|current| current.stored_id() != id));
         let private = Private { subject: Some(spec.subject), methods, claims, ..self.data.anonymous() };
         self.data.intend(Intent::Login { private, remembered: spec.remember });
         let saved = async {
@@ -89,8 +96,7 @@ impl Attached {
             self.data.abandon();
             return Err(AuthError::Unavailable);
         }
-        // The session that was let in ended with the step that created the new one. The request may name others, stale
-        // ones among them: whoever holds their cookies must not find them open beside the new user's.
+        // Whoever holds the cookies of another session that the request names must not find it open beside this one.
         for id in named {
             self.end(&id, SessionEvent::Revoked).await?;
         }
@@ -142,7 +148,7 @@ impl Attached {
         let claims = check_claims(claims)?;
         let issued = self.registry().set_claims(&current, &claims).await.map_err(|error| match error {
             RegistryError::Gone => AuthError::NotSignedIn,
-            RegistryError::Store(_) | RegistryError::Random => AuthError::Unavailable,
+            RegistryError::Store | RegistryError::Random => AuthError::Unavailable,
         })?;
         self.data.reissued(issued);
         Ok(())
@@ -227,6 +233,19 @@ impl Attached {
     }
 }
 
+impl AuthError {
+    /// The status of a response that reports it: 401, 404, 503, or 500 for a value the application should not have given.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
+            Self::NoSuchSession => StatusCode::NOT_FOUND,
+            Self::Subject | Self::Claims | Self::Methods | Self::Data => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -235,12 +254,23 @@ impl fmt::Display for AuthError {
             Self::Subject => "the subject is empty or longer than 255 bytes",
             Self::Claims => "the claims are longer than 1024 bytes as JSON, or a value is none",
             Self::Methods => "a method's name is empty, holds a space, or all are longer than 255 bytes",
+            Self::Data => "a session value is not of the type it was asked for as",
             Self::Unavailable => "the session store did not answer; nothing is known to have been saved",
         })
     }
 }
 
 impl std::error::Error for AuthError {}
+
+/// So that `?` serves for a `Session` as for an `Auth`.
+impl From<SessionError> for AuthError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::SerdeJson(_) => Self::Data,
+            SessionError::Store(_) => Self::Unavailable,
+        }
+    }
+}
 
 fn check_claims(claims: &Map<String, Value>) -> Result<String, AuthError> {
     if claims.is_empty() {

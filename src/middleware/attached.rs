@@ -67,10 +67,6 @@ impl Attached {
         &self.site.registry
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
-    }
-
     /// Whether the user of `snapshot` was authenticated recently enough, and in this very session.
     pub(crate) fn is_recent(&self, snapshot: &Snapshot) -> bool {
         let fixed = snapshot.fixed();

@@ -34,8 +34,23 @@ pub struct SessionLayerBuilder {
     client_address: Option<ClientAddress>,
 }
 
+impl SessionLayer {
+    /// Begins a layer for `origin` (as browsers show it, `https://app.example.com`), under `keys`, over `store`.
+    ///
+    /// ```
+    /// use portcullis::{KeyRing, MemoryStore, SessionLayer};
+    ///
+    /// let keys = KeyRing::generate()?;
+    /// let sessions = SessionLayer::builder("https://app.example.com", keys, MemoryStore::new()).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(origin: &str, keys: KeyRing, store: impl Store) -> SessionLayerBuilder {
+        SessionLayerBuilder::new(origin, keys, Arc::new(store))
+    }
+}
+
 impl SessionLayerBuilder {
-    pub(super) fn new(origin: &str, keys: KeyRing, store: Arc<dyn Store>) -> Self {
+    fn new(origin: &str, keys: KeyRing, store: Arc<dyn Store>) -> Self {
         Self {
             origin: origin.into(),
             keys,

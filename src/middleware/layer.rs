@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use tower_layer::Layer;
 
-use super::{builder::SessionLayerBuilder, jwks::Jwks, service::SessionService, site::Site};
-use crate::{
-    crypto::KeyRing,
-    store::{Store, StoreError},
-};
+use super::{jwks::Jwks, service::SessionService, site::Site};
+use crate::store::StoreError;
 
 /// Puts sessions in front of a service.
 ///
@@ -18,19 +15,6 @@ use crate::{
 pub struct SessionLayer(Arc<Site>);
 
 impl SessionLayer {
-    /// Begins a layer for `origin` (as browsers show it, `https://app.example.com`), under `keys`, over `store`.
-    ///
-    /// ```
-    /// use portcullis::{KeyRing, MemoryStore, SessionLayer};
-    ///
-    /// let keys = KeyRing::generate()?;
-    /// let sessions = SessionLayer::builder("https://app.example.com", keys, MemoryStore::new()).build()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn builder(origin: &str, keys: KeyRing, store: impl Store) -> SessionLayerBuilder {
-        SessionLayerBuilder::new(origin, keys, Arc::new(store))
-    }
-
     pub(super) fn new(site: Site) -> Self {
         Self(Arc::new(site))
     }

@@ -21,8 +21,10 @@ mod response;
 mod service;
 mod site;
 
+pub(crate) use account::LoginSpec;
+#[cfg(feature = "axum")]
+pub(crate) use account::RETRY_AFTER;
 pub use account::{AuthError, SessionInfo};
-pub(crate) use account::{LoginSpec, RETRY_AFTER};
 pub(crate) use attached::Attached;
 pub use builder::{ConfigError, Problem, SessionLayerBuilder};
 pub use jwks::Jwks;

@@ -37,7 +37,7 @@ pub(super) enum Judged {
     /// All is known: attach this.
     Attach(Attached),
     /// The verdict needs the store.
-    Ask(Asking, Question),
+    Ask(Box<Asking>, Box<Question>),
     /// Answered without asking the application: come again when you mean it.
     ComeAgain,
 }
@@ -83,17 +83,19 @@ impl Asking {
             Verdict::Admit(admitted) if site.registry.revocations.is_synced() => {
                 Judged::Attach(self.attach(Some(admitted), CookieChange::None))
             }
-            Verdict::Admit(admitted) => Judged::Ask(self, Question::Confirm(admitted)),
+            Verdict::Admit(admitted) => Judged::Ask(Box::new(self), Box::new(Question::Confirm(admitted))),
             Verdict::Renew(token) => {
                 let context = self.client.context();
                 let shown = context.digest(site.registry.vault.context_key());
                 let relation = context.relation_to(token.context(), site.registry.vault.context_key());
-                Judged::Ask(self, Question::Renew { token, relation, shown })
+                Judged::Ask(Box::new(self), Box::new(Question::Renew { token, relation, shown }))
             }
             Verdict::Unavailable => Judged::ComeAgain,
-            Verdict::Anonymous | Verdict::Challenge | Verdict::Reject(_) => {
+            Verdict::Reject(session, reason) => {
+                site.registry.event(SessionEvent::Refused(site.registry.session_ref(&session), reason));
                 Judged::Attach(self.attach(None, CookieChange::None))
             }
+            Verdict::Anonymous | Verdict::Challenge => Judged::Attach(self.attach(None, CookieChange::None)),
         }
     }
 
@@ -122,7 +124,7 @@ impl Asking {
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return Verdict::Admit(admitted),
-                Admission::Rejected(reason) => return Verdict::Reject(reason),
+                Admission::Rejected(session, reason) => return Verdict::Reject(session, reason),
                 Admission::Stale(opened) => Some(opened),
             },
             None => None,
@@ -131,7 +133,7 @@ impl Asking {
             return self.judge_token(token, stale.as_ref());
         }
         if let Some(stale) = stale {
-            return self.reject(&stale, Reason::Expired);
+            return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
         }
         // Looked for only where nothing of ours came: the hot path never pays for it.
         if let Some(kind) = near_miss(cookies.iter(), session_name) {
@@ -168,12 +170,7 @@ impl Asking {
             registry.event(SessionEvent::ContextChanged(registry.session_ref(snapshot.stored_id()), signal));
         }
         let standing = registry.standing(snapshot);
-        let session = *snapshot.stored_id();
-        let admission = admit(opened, self.now, relation, standing);
-        if let Admission::Rejected(reason) = admission {
-            registry.event(SessionEvent::Refused(registry.session_ref(&session), reason));
-        }
-        admission
+        admit(opened, self.now, relation, standing)
     }
 
     fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
@@ -186,18 +183,14 @@ impl Asking {
         if let Some(stale) = stale
             && *stale.snapshot().stored_id() != stored_id
         {
-            return self.reject(stale, Reason::Mismatch);
+            return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Mismatch);
         }
-        let rejected = |reason| {
-            registry.event(SessionEvent::Refused(registry.session_ref(&stored_id), reason));
-            Verdict::Reject(reason)
-        };
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
-            return rejected(Reason::Revoked);
+            return Verdict::Reject(stored_id, Reason::Revoked);
         }
         let context_key = registry.vault.context_key();
         if self.client.context().relation_to(authentic.context(), context_key) == ContextRelation::Rejected {
-            return rejected(Reason::Context);
+            return Verdict::Reject(stored_id, Reason::Context);
         }
         self.renewal_of(&authentic)
     }
@@ -226,12 +219,6 @@ impl Asking {
         Verdict::Anonymous
     }
 
-    fn reject(&self, opened: &Opened, reason: Reason) -> Verdict {
-        let registry = &self.site.registry;
-        registry.event(SessionEvent::Refused(registry.session_ref(opened.snapshot().stored_id()), reason));
-        Verdict::Reject(reason)
-    }
-
     /// Asks the store; `None` if it does not answer.
     pub(super) async fn ask(self, question: Question) -> Option<Attached> {
         let registry = Arc::clone(&self.site.registry);
@@ -257,7 +244,7 @@ impl Asking {
                         attached.upgrade = true;
                         Some(attached)
                     }
-                    Renewal::Refused(_) => Some(self.attach(None, CookieChange::None)),
+                    Renewal::Refused => Some(self.attach(None, CookieChange::None)),
                     Renewal::Unavailable => None,
                 }
             }

@@ -61,7 +61,7 @@ where
                 // The service that was polled ready is the one that is called.
                 let clone = self.inner.clone();
                 let inner = std::mem::replace(&mut self.inner, clone);
-                State::Waiting { whole: Box::pin(ask_and_run(asking, question, inner, request)) }
+                State::Waiting { whole: Box::pin(ask_and_run(*asking, *question, inner, request)) }
             }
             Judged::ComeAgain => State::Waiting { whole: Box::pin(async { Ok(unavailable()) }) },
         };

@@ -4,6 +4,7 @@
 //! timeouts       fresh, grace, idle, absolute
 //! context        what a client shows, and whether it is still the same client; user_agent reads one signal of it
 //! snapshot       what the session cookie says
+//! strength       how strongly a session is tied to its user and client
 //! private        what a record keeps sealed
 //! renewal_token  the one-time token that buys new cookies
 //! rotation       what a presented generation leads to
@@ -16,6 +17,7 @@ mod private;
 mod renewal_token;
 mod rotation;
 mod snapshot;
+mod strength;
 mod timeouts;
 mod user_agent;
 mod verdict;
@@ -27,6 +29,7 @@ pub(crate) use private::Private;
 pub(crate) use renewal_token::{AuthenticToken, RenewalTokens, TokenError, TokenParts, VerifiedRenewal};
 pub use rotation::{Rotation, RotationOutcome, rotate};
 pub(crate) use snapshot::{Fixed, Snapshot, SnapshotParts};
+pub use strength::Strength;
 pub use timeouts::{Timeouts, TimeoutsError};
+pub use verdict::Reason;
 pub(crate) use verdict::{Admission, Admitted, Opened, Standing, Verdict, admit};
-pub use verdict::{Reason, Strength};

@@ -22,8 +22,9 @@ use crate::{
     crypto::{
         digest, jws,
         jws::Compact,
-        key_ring::{KeyRing, Purpose, RootKeys},
+        key_ring::KeyRing,
         random::RandomError,
+        root_keys::{Purpose, RootKeys},
         seal::Seal,
     },
     id::{SessionDigest, SessionId},

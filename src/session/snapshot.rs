@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::{
     context::ContextDigest,
-    verdict::Strength,
+    strength::Strength,
     wire::{Reader, Writer},
 };
 use crate::{

@@ -4,45 +4,7 @@
 //! file makes. The bug this prevents is a path that forgets a check and compiles all the same.
 
 use super::{context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot};
-use crate::clock::Timestamp;
-
-/// How strongly a session is tied to its user and client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Strength {
-    /// A remembered session that was silent for longer than an ordinary one may be: it may not do what needs a recent
-    /// authentication.
-    Remembered,
-    /// Bound to the client's context.
-    Context,
-}
-
-impl Strength {
-    /// The name in lower case: `remembered`, `context`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Remembered => "remembered",
-            Self::Context => "context",
-        }
-    }
-
-    /// Device keys take the numbers above.
-    pub(super) const fn to_byte(self) -> u8 {
-        match self {
-            Self::Remembered => 1,
-            Self::Context => 2,
-        }
-    }
-
-    pub(super) const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            1 => Some(Self::Remembered),
-            2 => Some(Self::Context),
-            _ => None,
-        }
-    }
-}
+use crate::{clock::Timestamp, id::StoredId};
 
 /// Why a request with authentic credentials is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +38,8 @@ pub(crate) enum Verdict {
     /// Only a device key could renew.
     #[allow(dead_code, reason = "device-bound sessions give it; its place in the request's way is kept")]
     Challenge,
-    /// Authentic credentials that do not count; anonymous, with an event.
-    Reject(Reason),
+    /// Authentic credentials of this session that do not count; anonymous, with an event.
+    Reject(StoredId, Reason),
     /// The store does not answer, and without it nothing can be said.
     Unavailable,
 }
@@ -120,7 +82,7 @@ pub(crate) enum Admission {
     /// Not fresh: a token may renew it.
     Stale(Opened),
     /// Not this session, or not this client.
-    Rejected(Reason),
+    Rejected(StoredId, Reason),
 }
 
 /// What the revocation set says of a session.
@@ -143,10 +105,10 @@ pub(crate) fn admit(
 ) -> Admission {
     let fixed = opened.0.fixed();
     if standing == Standing::Revoked {
-        return Admission::Rejected(Reason::Revoked);
+        return Admission::Rejected(*opened.0.stored_id(), Reason::Revoked);
     }
     if relation == ContextRelation::Rejected {
-        return Admission::Rejected(Reason::Context);
+        return Admission::Rejected(*opened.0.stored_id(), Reason::Context);
     }
     if now >= fixed.fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {
         return Admission::Stale(opened);

@@ -155,7 +155,7 @@ impl Store for MemoryStore {
         let step = rotate_row(&request, &stored.row, now);
         match step.change {
             RowChange::Keep => {}
-            RowChange::Write(row) => stored.row = row,
+            RowChange::Write(row) => stored.row = *row,
             RowChange::Revoke => {
                 inner.end(&request.id, now);
                 drop(inner);

@@ -33,7 +33,7 @@ pub use contract::{
     RotateAnswer, RotateRequest, Store, StoreError,
 };
 pub use memory::MemoryStore;
-pub(crate) use registry::{Issued, Registry, RegistryError, RegistryParts, Renewal};
+pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
 pub use revocations::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
 pub(crate) use session_data::{Client, CookieChange, Intent, SessionData, date};

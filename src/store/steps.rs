@@ -21,7 +21,7 @@ pub enum RowChange {
     /// Nothing.
     Keep,
     /// This row.
-    Write(Row),
+    Write(Box<Row>),
     /// Nothing is left of it, and the feed says that it was revoked.
     Revoke,
 }
@@ -64,7 +64,10 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Rot
             }
             after = Row { upgrades: row.upgrades + 1, ..row.clone() };
             request.keeper.sign(&request.id, &mut after);
-            RotateStep { answer: RotateAnswer::Upgrade(Some(after.clone())), change: RowChange::Write(after) }
+            RotateStep {
+                answer: RotateAnswer::Upgrade(Some(after.clone())),
+                change: RowChange::Write(Box::new(after)),
+            }
         }
         _ if request.upgrade => keep(RotateAnswer::Upgrade(None)),
         RotationOutcome::Young | RotationOutcome::Echo | RotationOutcome::EchoRefused => keep(judged(row)),
@@ -77,7 +80,7 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Rot
             after.deadline = (now + idle).min(row.ends_at);
             after.upgrades = 0;
             request.keeper.sign(&request.id, &mut after);
-            RotateStep { answer: judged(&after), change: RowChange::Write(after) }
+            RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) }
         }
     }
 }

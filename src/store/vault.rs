@@ -19,10 +19,11 @@ use crate::{
     clock::Timestamp,
     crypto::{
         digest,
-        key_ring::{KeyId, KeyRing, Purpose},
+        key_ring::KeyRing,
         mac::MacKey,
         random,
         random::RandomError,
+        root_keys::{KeyId, Purpose},
         seal::Seal,
         xaes::{NONCE, TAG, XaesKey},
     },

@@ -9,7 +9,7 @@ use super::{
     contract::{FeedBatch, FeedPosition, StoreError},
     registry::Registry,
 };
-use crate::events::{SessionEvent, StoreVerb};
+use crate::events::StoreVerb;
 
 impl Registry {
     /// Starts the task, once. It ends with the registry.
@@ -46,14 +46,16 @@ async fn watch(registry: Weak<Registry>) {
     loop {
         // Between two rounds nothing here keeps the registry alive.
         let Some(strong) = registry.upgrade() else { return };
-        if rounds.is_multiple_of(PURGE_EVERY) && strong.store.purge(strong.window()).await.is_err() {
-            strong.event(SessionEvent::StoreUnavailable(StoreVerb::Purge));
+        if rounds.is_multiple_of(PURGE_EVERY)
+            && let Err(error) = strong.store.purge(strong.window()).await
+        {
+            strong.store_failed(StoreVerb::Purge, &error);
         }
         rounds = rounds.wrapping_add(1);
         strong.revocations.prune(strong.now());
-        if follow(strong).await.is_err() {
+        if let Err(error) = follow(strong).await {
             if let Some(strong) = registry.upgrade() {
-                strong.event(SessionEvent::StoreUnavailable(StoreVerb::Subscribe));
+                strong.store_failed(StoreVerb::Subscribe, &error);
             }
             tokio::time::sleep(RETRY).await;
         }

@@ -31,7 +31,7 @@ use super::{
     },
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, is_live, rotate_row, supersede_row},
+    steps::{RowChange, commit_row, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},

@@ -1,0 +1,39 @@
+//! How strongly a session is tied to its user and client.
+
+/// How strongly a session is tied to its user and client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Strength {
+    /// A remembered session that was silent for longer than an ordinary one may be: it may not do what needs a recent
+    /// authentication.
+    Remembered,
+    /// Bound to the client's context.
+    Context,
+}
+
+impl Strength {
+    /// The name in lower case: `remembered`, `context`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Remembered => "remembered",
+            Self::Context => "context",
+        }
+    }
+
+    /// Device keys take the numbers above.
+    pub(super) const fn to_byte(self) -> u8 {
+        match self {
+            Self::Remembered => 1,
+            Self::Context => 2,
+        }
+    }
+
+    pub(super) const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Remembered),
+            2 => Some(Self::Context),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A new session, and the credentials that stand for a session.
+
+use std::time::Duration;
+
+use super::Registry;
+use crate::{
+    clock::Timestamp,
+    crypto::{digest, random, random::RandomError},
+    events::{SessionEvent, StoreVerb},
+    id::{SessionId, StoredId},
+    session::{Admitted, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
+    store::{
+        contract::{CreateError, NewSession, Replacement, StoreError},
+        revocations::Revocation,
+        row::Row,
+        vault::RowEdit,
+    },
+};
+
+/// Who a new session is for, and what it begins with.
+pub(crate) struct Beginning {
+    pub(crate) private: Private,
+    pub(crate) remembered: bool,
+    pub(crate) fields: Vec<(String, Vec<u8>)>,
+    pub(crate) replaces: Option<Replacement>,
+    /// The times of the session it goes on from; none begins anew, now.
+    pub(crate) continues: Option<Continued>,
+}
+
+/// The times that a session keeps under a new id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Continued {
+    pub(crate) created_at: Timestamp,
+    pub(crate) authenticated_at: Option<Timestamp>,
+    pub(crate) ends_at: Option<Timestamp>,
+}
+
+/// Credentials to be sent: the session they stand for, the cookie's value, and a token where there is a new one.
+#[derive(Debug)]
+pub(crate) struct Issued {
+    pub(crate) admitted: Admitted,
+    pub(crate) cookie: String,
+    pub(crate) token: Option<String>,
+}
+
+/// Why a session was not created or changed.
+#[derive(Debug)]
+pub(crate) enum RegistryError {
+    /// The session to go on from is over.
+    Gone,
+    /// The store does not answer.
+    Store,
+    /// The operating system gave no random bytes.
+    Random,
+}
+
+impl From<RandomError> for RegistryError {
+    fn from(RandomError: RandomError) -> Self {
+        Self::Random
+    }
+}
+
+impl Registry {
+    /// Creates a session. One store call.
+    pub(crate) async fn begin(&self, beginning: Beginning) -> Result<Issued, RegistryError> {
+        let now = self.now();
+        let id = SessionId(random::bytes().inspect_err(|_| self.event(SessionEvent::NoRandomness))?);
+        let stored_id = self.vault.stored_id(&digest::session_digest(&id));
+        let (key, sealed) = self.vault.seal_private(&stored_id, &beginning.private)?;
+        let keys = self.vault.data_keys(&id, stored_id);
+        let sealed_field = |(name, json): &(String, Vec<u8>)| keys.seal(name, json);
+        let fields = beginning.fields.iter().map(sealed_field).collect::<Result<Vec<_>, _>>()?;
+        let remembered = beginning.remembered;
+        let continues = beginning.continues;
+        let authenticated_at = continues.and_then(|times| times.authenticated_at).unwrap_or(now);
+        let absolute = authenticated_at + self.timeouts.absolute_of(remembered);
+        let ends_at = continues.and_then(|times| times.ends_at).unwrap_or(absolute).min(absolute);
+        let keeper = self.vault.keeper(RowEdit::None);
+        let row = Row {
+            rotation: Rotation::begin(now),
+            created_at: continues.map_or(now, |times| times.created_at),
+            renewed_at: now,
+            authenticated_at,
+            deadline: (now + self.timeouts.idle_of(remembered)).min(ends_at),
+            ends_at,
+            superseded_at: None,
+            predecessor: None,
+            subject: beginning.private.subject.as_deref().map(|subject| self.vault.subject_key(subject)),
+            epoch: 0,
+            claims_version: 0,
+            upgrades: 0,
+            remembered,
+            key,
+            sealed,
+            mac: [0; 16],
+        };
+        let replaces = beginning.replaces;
+        let created =
+            self.store.create(NewSession { id: stored_id, row, fields, replaces, keeper: &keeper }).await;
+        let row = created.map_err(|error| match error {
+            CreateError::ReplacedGone => RegistryError::Gone,
+            // 256 random bits are not taken: the store gave an answer that cannot be.
+            CreateError::Taken => {
+                self.store_failed(StoreVerb::Create, &StoreError::new("a new session id was taken"));
+                RegistryError::Store
+            }
+            CreateError::Store(error) => {
+                self.store_failed(StoreVerb::Create, &error);
+                RegistryError::Store
+            }
+        })?;
+        if let Some(Replacement::End(old) | Replacement::Move(old)) = replaces {
+            self.revoked_here(Revocation::Session(old));
+        }
+        let token = Some(row.rotation.issued);
+        Ok(self.issue(&id, stored_id, &row, &beginning.private, now, self.timeouts.fresh, token)?)
+    }
+
+    /// The cookies for a session as its row says: fresh for `span`, and a token where there is a new generation.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a different fact of one session, and two callers have them apart"
+    )]
+    pub(super) fn issue(
+        &self,
+        id: &SessionId,
+        stored_id: StoredId,
+        row: &Row,
+        private: &Private,
+        now: Timestamp,
+        span: Duration,
+        generation: Option<u64>,
+    ) -> Result<Issued, RandomError> {
+        let fixed = Fixed {
+            strength: if private.dormant { Strength::Remembered } else { Strength::Context },
+            remembered: row.remembered,
+            context_changed: private.context_changed,
+            epoch: row.epoch,
+            claims_version: row.claims_version,
+            authenticated_at: row.authenticated_at,
+            minted_at: now,
+            fresh_until: (now + span).min(row.deadline),
+            ends_at: row.ends_at,
+            context: private.context,
+        };
+        let (subject, methods, claims) =
+            (private.subject.as_deref(), private.methods.as_str(), private.claims.as_str());
+        let bytes = SnapshotParts { id, stored_id, fixed, subject, methods, claims }.encode();
+        let cookie = self.cookie.seal(&bytes)?;
+        let token = match generation {
+            Some(generation) => Some(self.tokens.mint(&TokenParts {
+                id,
+                generation,
+                issued_at: now,
+                expires_at: row.deadline,
+                context: &private.context,
+            })?),
+            None => None,
+        };
+        // What was encoded here parses here.
+        let snapshot = Snapshot::parse(bytes).ok_or(RandomError)?;
+        Ok(Issued { admitted: Admitted::issued(snapshot), cookie, token })
+    }
+}

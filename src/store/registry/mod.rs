@@ -1,0 +1,148 @@
+//! What is done to the sessions of one origin. Knows the store and the keys, no HTTP.
+//!
+//! ```text
+//! begin   a new session, and the credentials of any
+//! renew   what a renewal token buys
+//! upkeep  load, commit, claims, end, list
+//! ```
+
+mod begin;
+mod renew;
+mod upkeep;
+
+pub(crate) use begin::{Beginning, Continued, Issued, RegistryError};
+pub(crate) use renew::Renewal;
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{
+    contract::{Store, StoreError},
+    revocations::{Revocation, RevocationSet},
+    vault::Vault,
+};
+use crate::{
+    clock::{Clock, Timestamp},
+    cookie::SealedCookie,
+    events::{EventSink, SessionEvent, StoreVerb},
+    id::{SessionRef, StoredId},
+    session::{RenewalTokens, Snapshot, Standing, Timeouts},
+};
+
+/// The sessions of one origin.
+pub(crate) struct Registry {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vault: Vault,
+    pub(crate) tokens: RenewalTokens,
+    pub(crate) cookie: SealedCookie,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) revocations: RevocationSet,
+    sink: Arc<dyn EventSink>,
+    clock: Arc<dyn Clock>,
+    /// Milliseconds by which the store's clock is ahead of this instance's.
+    offset: AtomicI64,
+    pub(in crate::store) watched: AtomicBool,
+}
+
+/// What a registry is made of.
+pub(crate) struct RegistryParts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vault: Vault,
+    pub(crate) tokens: RenewalTokens,
+    pub(crate) cookie: SealedCookie,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) sink: Arc<dyn EventSink>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Registry {
+    pub(crate) fn new(parts: RegistryParts) -> Self {
+        let RegistryParts { store, vault, tokens, cookie, timeouts, sink, clock } = parts;
+        Self {
+            store,
+            vault,
+            tokens,
+            cookie,
+            timeouts,
+            sink,
+            clock,
+            revocations: RevocationSet::new(),
+            offset: AtomicI64::new(0),
+            watched: AtomicBool::new(false),
+        }
+    }
+
+    /// The instant of the store's clock, as far as this instance knows it.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now().offset_by(self.offset.load(Ordering::Relaxed))
+    }
+
+    /// Measures how far the store's clock is ahead. Within the time the question took, the two count as the same.
+    pub(in crate::store) async fn measure_offset(&self) -> Result<(), StoreError> {
+        let before = self.clock.now();
+        let theirs = self.store.ping().await?;
+        let after = self.clock.now();
+        let signed = |at: Timestamp| i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+        let offset = if theirs < before {
+            signed(theirs) - signed(before)
+        } else {
+            (signed(theirs) - signed(after)).max(0)
+        };
+        self.offset.store(offset, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn event(&self, event: SessionEvent) {
+        self.sink.record(&event);
+    }
+
+    /// Says that the store did not do what was asked, and to those who debug, what it said.
+    pub(in crate::store) fn store_failed(&self, verb: StoreVerb, error: &StoreError) {
+        self.event(SessionEvent::StoreUnavailable(verb));
+        let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+        tracing::debug!(target: "portcullis", verb = verb.name(), cause, "the session store failed");
+    }
+
+    pub(crate) fn session_ref(&self, id: &StoredId) -> SessionRef {
+        self.vault.session_ref(id)
+    }
+
+    /// How long an entry of the revocation feed can matter: to the freshest cookie, with grace, leeway and a margin.
+    pub(crate) fn window(&self) -> Duration {
+        self.timeouts.fresh + self.timeouts.grace + MARGIN
+    }
+
+    /// Whether a session whose cookie opened is revoked, or its claims are outdated. No store call, no shared lock.
+    pub(crate) fn standing(&self, snapshot: &Snapshot) -> Standing {
+        let fixed = snapshot.fixed();
+        let standing = self.revocations.standing(snapshot.stored_id(), fixed.claims_version);
+        if standing != Standing::Revoked
+            && self.revocations.knows_subjects()
+            && let Some(subject) = snapshot.subject()
+            && self.revocations.is_subject_revoked(&self.vault.subject_key(subject), fixed.epoch)
+        {
+            return Standing::Revoked;
+        }
+        standing
+    }
+
+    /// Takes a revocation into this instance's own set at once; the others hear of it through the feed.
+    fn revoked_here(&self, revocation: Revocation) {
+        self.revocations.insert(revocation, self.now() + self.window());
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// Clocks and deliveries are not exact; an entry outlives its cookies by this much.
+const MARGIN: Duration = Duration::from_secs(65);

@@ -1,0 +1,156 @@
+//! What a renewal token buys.
+
+use std::time::Duration;
+
+use super::{Registry, begin::Issued};
+use crate::{
+    clock::Timestamp,
+    crypto::{digest, random::RandomError},
+    events::{SessionEvent, StoreVerb},
+    id::{SessionId, SessionRef, StoredId},
+    session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, VerifiedRenewal},
+    store::{
+        contract::{RotateAnswer, RotateRequest},
+        revocations::Revocation,
+        row::Row,
+        vault::RowEdit,
+    },
+};
+
+/// What a renewal led to.
+#[derive(Debug)]
+pub(crate) enum Renewal {
+    /// Let in, with new cookies.
+    Issued(Issued),
+    /// Let in for a socket, with none.
+    Upgraded(Admitted),
+    /// Not let in; the event says why.
+    Refused,
+    /// Not known: the store does not answer.
+    Unavailable,
+}
+
+impl Registry {
+    /// Presents a verified token to the store and makes of its answer what is to be sent. One store call.
+    pub(crate) async fn renew(
+        &self,
+        token: &VerifiedRenewal,
+        relation: ContextRelation,
+        shown: ContextDigest,
+        upgrade: bool,
+    ) -> Renewal {
+        let stored_id = self.vault.stored_id(&digest::session_digest(token.id()));
+        let session = self.session_ref(&stored_id);
+        let edit = RowEdit::Renewal {
+            moved_to: relation.moves().then_some(shown),
+            changed: matches!(relation, ContextRelation::Changed(_)),
+            idle: self.timeouts.idle,
+        };
+        let keeper = self.vault.keeper(edit);
+        let request = RotateRequest {
+            id: stored_id,
+            generation: token.generation(),
+            same_client: relation.is_tolerated(),
+            upgrade,
+            grace: self.timeouts.grace,
+            idle: (self.timeouts.idle, self.timeouts.remembered_idle),
+            keeper: &keeper,
+        };
+        match self.store.rotate(request).await {
+            Err(error) => {
+                self.store_failed(StoreVerb::Rotate, &error);
+                Renewal::Unavailable
+            }
+            Ok(RotateAnswer::Gone) => self.refused(session, Reason::Expired),
+            Ok(RotateAnswer::Tampered) => {
+                self.event(SessionEvent::RecordTampered(session));
+                Renewal::Refused
+            }
+            Ok(RotateAnswer::Superseded { late }) => {
+                if late {
+                    self.event(SessionEvent::SupersededTokenUsed(session));
+                    return Renewal::Refused;
+                }
+                self.refused(session, Reason::Superseded)
+            }
+            Ok(RotateAnswer::Upgrade(None)) => {
+                self.event(SessionEvent::UpgradeRefused(session));
+                Renewal::Refused
+            }
+            Ok(RotateAnswer::Upgrade(Some(row))) => {
+                let now = self.now();
+                match self.open_and_issue(token.id(), stored_id, &row, now, self.timeouts.fresh, None) {
+                    Renewal::Issued(issued) => Renewal::Upgraded(issued.admitted),
+                    other => other,
+                }
+            }
+            Ok(RotateAnswer::Judged { outcome, row, now }) => {
+                self.judged(token, stored_id, outcome, &row, now)
+            }
+        }
+    }
+
+    fn judged(
+        &self,
+        token: &VerifiedRenewal,
+        stored_id: StoredId,
+        outcome: RotationOutcome,
+        row: &Row,
+        now: Timestamp,
+    ) -> Renewal {
+        let session = self.session_ref(&stored_id);
+        let fresh = self.timeouts.fresh;
+        // A loser's cookie ends when the winner's does: the grace cannot be stretched (attack A06).
+        let left = (row.rotation.rotated_at + fresh).since(now);
+        let (span, generation, event) = match outcome {
+            RotationOutcome::Won(next) => (fresh, Some(next), Some(SessionEvent::Renewed(session))),
+            RotationOutcome::Again(next) => {
+                (fresh, Some(next), Some(SessionEvent::RenewalAnswerLost(session)))
+            }
+            RotationOutcome::RolledBack(next) => {
+                (fresh, Some(next), Some(SessionEvent::StoreRolledBack(session)))
+            }
+            RotationOutcome::Young | RotationOutcome::Echo => (left, None, None),
+            RotationOutcome::EchoRefused => {
+                self.event(SessionEvent::RenewalFromOtherClient(session));
+                return Renewal::Refused;
+            }
+            RotationOutcome::Reuse => {
+                self.revoked_here(Revocation::Session(stored_id));
+                self.event(SessionEvent::TokenReuse(session));
+                return Renewal::Refused;
+            }
+        };
+        if let Some(event) = event {
+            self.event(event);
+        }
+        self.open_and_issue(token.id(), stored_id, row, now, span, generation)
+    }
+
+    fn open_and_issue(
+        &self,
+        id: &SessionId,
+        stored_id: StoredId,
+        row: &Row,
+        now: Timestamp,
+        span: Duration,
+        generation: Option<u64>,
+    ) -> Renewal {
+        let Some(private) = self.vault.open_private(&stored_id, row) else {
+            self.event(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
+            return Renewal::Refused;
+        };
+        match self.issue(id, stored_id, row, &private, now, span, generation) {
+            Ok(issued) => Renewal::Issued(issued),
+            Err(RandomError) => {
+                self.event(SessionEvent::NoRandomness);
+                Renewal::Unavailable
+            }
+        }
+    }
+
+    fn refused(&self, session: SessionRef, reason: Reason) -> Renewal {
+        self.event(SessionEvent::Refused(session, reason));
+        Renewal::Refused
+    }
+}

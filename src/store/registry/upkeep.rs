@@ -1,0 +1,123 @@
+//! Reading, changing and ending sessions that exist.
+
+use super::{
+    Registry,
+    begin::{Issued, RegistryError},
+};
+use crate::{
+    clock::Timestamp,
+    events::{SessionEvent, StoreVerb},
+    id::StoredId,
+    session::{Private, Snapshot},
+    store::{
+        contract::{CommitRequest, StoreError},
+        revocations::Revocation,
+        row::{FieldTag, Row, RowKeeper as _},
+        vault::RowEdit,
+    },
+};
+
+impl Registry {
+    /// The row and data of a session; `None` if it is over or not what was written. One store call.
+    pub(crate) async fn load(
+        &self,
+        stored_id: &StoredId,
+    ) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
+        let loaded = self
+            .store
+            .load(stored_id)
+            .await
+            .inspect_err(|error| self.store_failed(StoreVerb::Load, error))?;
+        Ok(loaded.filter(|(row, _)| {
+            let holds = self.vault.keeper(RowEdit::None).verify(stored_id, row);
+            if !holds {
+                self.event(SessionEvent::RecordTampered(self.session_ref(stored_id)));
+            }
+            holds
+        }))
+    }
+
+    /// Writes what changed of a session. `None` if it is over. One store call.
+    pub(crate) async fn commit(
+        &self,
+        snapshot: &Snapshot,
+        fields: Vec<(FieldTag, Option<Vec<u8>>)>,
+        deadline: Option<Timestamp>,
+    ) -> Result<Option<Row>, StoreError> {
+        let keeper = self.vault.keeper(RowEdit::None);
+        let request =
+            CommitRequest { id: *snapshot.stored_id(), fields, deadline, edit: false, keeper: &keeper };
+        let committed = self.store.commit(request).await;
+        committed.inspect_err(|error| self.store_failed(StoreVerb::Commit, error))
+    }
+
+    /// Replaces the claims of a session; cookies with older ones must renew from now on, everywhere. One store call.
+    pub(crate) async fn set_claims(
+        &self,
+        snapshot: &Snapshot,
+        claims: &str,
+    ) -> Result<Issued, RegistryError> {
+        let stored_id = *snapshot.stored_id();
+        let keeper = self.vault.keeper(RowEdit::Claims(claims));
+        let request =
+            CommitRequest { id: stored_id, fields: Vec::new(), deadline: None, edit: true, keeper: &keeper };
+        let committed = self.store.commit(request).await.map_err(|error| {
+            self.store_failed(StoreVerb::Commit, &error);
+            RegistryError::Store
+        })?;
+        let row = committed.ok_or(RegistryError::Gone)?;
+        self.revoked_here(Revocation::Claims(stored_id, row.claims_version));
+        self.event(SessionEvent::ClaimsChanged(self.session_ref(&stored_id)));
+        self.reissue(snapshot, &row)
+    }
+
+    /// A session cookie for a session whose row has changed; fresh no longer than the one it had.
+    pub(crate) fn reissue(&self, snapshot: &Snapshot, row: &Row) -> Result<Issued, RegistryError> {
+        let now = self.now();
+        let private = self.vault.open_private(snapshot.stored_id(), row).ok_or(RegistryError::Gone)?;
+        let left = snapshot.fixed().fresh_until.since(now);
+        Ok(self.issue(&snapshot.id(), *snapshot.stored_id(), row, &private, now, left, None)?)
+    }
+
+    /// Ends a session. Whether there was one. One store call.
+    pub(crate) async fn end(&self, stored_id: &StoredId) -> Result<bool, StoreError> {
+        let ended = self
+            .store
+            .revoke(stored_id)
+            .await
+            .inspect_err(|error| self.store_failed(StoreVerb::Revoke, error))?;
+        self.revoked_here(Revocation::Session(*stored_id));
+        Ok(ended)
+    }
+
+    /// Ends every session of a user. One store call.
+    pub(crate) async fn end_all(&self, subject: &str, epoch: u64) -> Result<u64, StoreError> {
+        let key = self.vault.subject_key(subject);
+        let ended = self
+            .store
+            .revoke_subject(&key)
+            .await
+            .inspect_err(|error| self.store_failed(StoreVerb::RevokeSubject, error))?;
+        // The epoch rose at least by one; the feed brings the exact number.
+        self.revoked_here(Revocation::Subject(key, epoch.saturating_add(1)));
+        self.event(SessionEvent::LoggedOutEverywhere(ended));
+        Ok(ended)
+    }
+
+    /// The sessions of a user that are not over, oldest first, each with its private part. One store call.
+    pub(crate) async fn list(&self, subject: &str) -> Result<Vec<(StoredId, Row, Private)>, StoreError> {
+        let rows = self
+            .store
+            .list_subject(&self.vault.subject_key(subject))
+            .await
+            .inspect_err(|error| self.store_failed(StoreVerb::ListSubject, error))?;
+        let keeper = self.vault.keeper(RowEdit::None);
+        let open = |(id, row): (StoredId, Row)| {
+            let private = keeper.verify(&id, &row).then(|| self.vault.open_private(&id, &row)).flatten();
+            // The index is only a pointer; whose session it is says the sealed part.
+            let private = private.filter(|private| private.subject.as_deref() == Some(subject))?;
+            Some((id, row, private))
+        };
+        Ok(rows.into_iter().filter_map(open).collect())
+    }
+}

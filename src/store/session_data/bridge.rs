@@ -1,0 +1,198 @@
+//! The verbs that a `Session` of tower-sessions calls.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use time::OffsetDateTime;
+use tower_sessions_core::{
+    SessionStore,
+    session::{Id, Record},
+    session_store,
+};
+use zeroize::Zeroizing;
+
+use super::{SessionData, date, json};
+use crate::{
+    clock::Timestamp,
+    events::SessionEvent,
+    session::Snapshot,
+    store::{contract::StoreError, registry::RegistryError, row::Row},
+};
+
+impl SessionData {
+    /// Loads the session's data. `None` if it is over.
+    async fn fetch(
+        &self,
+        snapshot: &Snapshot,
+    ) -> Result<Option<HashMap<String, serde_json::Value>>, StoreError> {
+        let loaded = self
+            .registry
+            .load(snapshot.stored_id())
+            .await
+            .inspect_err(|_| self.state().store_failed = true)?;
+        let Some((row, fields)) = loaded else {
+            self.state().gone = true;
+            return Ok(None);
+        };
+        let id = snapshot.id();
+        let keys = self.registry.vault.data_keys(&id, *snapshot.stored_id());
+        let mut baseline = HashMap::with_capacity(fields.len());
+        let mut data = HashMap::with_capacity(fields.len());
+        for (tag, sealed) in fields {
+            let opened = keys.open(&tag, sealed);
+            let Some((name, json, value)) = opened
+                .and_then(|(name, json)| serde_json::from_slice(&json).ok().map(|value| (name, json, value)))
+            else {
+                // One field that was tampered with does not make the others someone else's.
+                self.registry
+                    .event(SessionEvent::RecordTampered(self.registry.session_ref(snapshot.stored_id())));
+                continue;
+            };
+            data.insert(name.clone(), value);
+            baseline.insert(name, json);
+        }
+        let mut state = self.state();
+        state.baseline = Some(baseline);
+        state.deadline = row.deadline;
+        Ok(Some(data))
+    }
+
+    /// Writes what `record` has changed.
+    async fn write(&self, snapshot: &Snapshot, record: &Record) -> Result<(), StoreError> {
+        if self.state().baseline.is_none() {
+            // `clear` before any read: which fields there are is not known yet.
+            self.fetch(snapshot).await?;
+        }
+        if self.is_dropped(snapshot) {
+            return Ok(());
+        }
+        let id = snapshot.id();
+        let keys = self.registry.vault.data_keys(&id, *snapshot.stored_id());
+        let mut written = Vec::new();
+        let mut fields = Vec::new();
+        {
+            let state = self.state();
+            let baseline = state.baseline.as_ref();
+            for (name, value) in &record.data {
+                let json = json(value)?;
+                if baseline.and_then(|baseline| baseline.get(name)).is_none_or(|old| **old != *json) {
+                    let (tag, sealed) = keys.seal(name, &json).map_err(StoreError::new)?;
+                    fields.push((tag, Some(sealed)));
+                    written.push((name.clone(), json));
+                }
+            }
+            for name in
+                baseline.into_iter().flat_map(HashMap::keys).filter(|name| !record.data.contains_key(*name))
+            {
+                fields.push((keys.tag(name), None));
+            }
+        }
+        let deadline = instant(record.expiry_date);
+        let shortened = record.expiry_date != self.given_expiry && deadline < self.state().deadline;
+        let deadline = shortened.then_some(deadline);
+        if fields.is_empty() && deadline.is_none() {
+            return Ok(());
+        }
+        let committed = self.registry.commit(snapshot, fields, deadline).await;
+        let Some(row) = committed.inspect_err(|_| self.state().store_failed = true)? else {
+            self.state().gone = true;
+            self.is_dropped(snapshot);
+            return Ok(());
+        };
+        self.committed(snapshot, record, written, &row, shortened);
+        Ok(())
+    }
+
+    fn committed(
+        &self,
+        snapshot: &Snapshot,
+        record: &Record,
+        written: Vec<(String, Zeroizing<Vec<u8>>)>,
+        row: &Row,
+        shortened: bool,
+    ) {
+        {
+            let mut state = self.state();
+            state.deadline = row.deadline;
+            if let Some(baseline) = &mut state.baseline {
+                baseline.retain(|name, _| record.data.contains_key(name));
+                baseline.extend(written);
+            }
+        }
+        if shortened && let Ok(issued) = self.registry.reissue(snapshot, row) {
+            self.reissued(issued);
+        }
+    }
+
+    /// Whether a write to this session is dropped because it is over; then it is an event.
+    pub(super) fn is_dropped(&self, snapshot: &Snapshot) -> bool {
+        let gone = self.state().gone;
+        if gone {
+            let session = self.registry.session_ref(snapshot.stored_id());
+            self.registry.event(SessionEvent::WriteToEndedSession(session));
+        }
+        gone
+    }
+}
+
+#[async_trait]
+impl SessionStore for SessionData {
+    async fn create(&self, record: &mut Record) -> session_store::Result<()> {
+        if self.state().abandoned {
+            return Err(unavailable());
+        }
+        let begun = self.begin(record).await;
+        begun.map_err(|error| {
+            self.state().store_failed |= matches!(error, RegistryError::Store);
+            self.abandon();
+            unavailable()
+        })
+    }
+
+    async fn save(&self, record: &Record) -> session_store::Result<()> {
+        let live = { self.state().live.clone() };
+        match live {
+            Some(snapshot) => self.write(&snapshot, record).await.map_err(|_| unavailable()),
+            // An empty create led nowhere, and something was written after it.
+            None => {
+                let mut record = record.clone();
+                self.create(&mut record).await
+            }
+        }
+    }
+
+    async fn load(&self, id: &Id) -> session_store::Result<Option<Record>> {
+        self.mark_read();
+        let live = {
+            let state = self.state();
+            if state.leaving || state.alias != Some(*id) {
+                return Ok(None);
+            }
+            state.live.clone()
+        };
+        let Some(snapshot) = live else { return Ok(None) };
+        let data = self.fetch(&snapshot).await.map_err(|_| unavailable())?;
+        // A session that ended reads as empty. It keeps its id, so that what is written to it comes to `save`, which
+        // drops it, and not to `create`.
+        let expiry_date = date(self.state().deadline);
+        Ok(Some(Record { id: *id, data: data.unwrap_or_default(), expiry_date }))
+    }
+
+    async fn delete(&self, id: &Id) -> session_store::Result<()> {
+        let mut state = self.state();
+        if state.alias == Some(*id) && !state.abandoned {
+            state.leaving = true;
+        }
+        Ok(())
+    }
+}
+
+/// What a handler's `Session` says when the store does not answer: no detail, it may end in a response.
+fn unavailable() -> session_store::Error {
+    session_store::Error::Backend("the session store did not answer as it should".into())
+}
+
+fn instant(date: OffsetDateTime) -> Timestamp {
+    let millis = u64::try_from(date.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
+    Timestamp::from_millis(millis)
+}

@@ -1,0 +1,243 @@
+//! The bridge to tower-sessions: one value per request that a `Session` takes for its store.
+//!
+//! It loads only when a handler reads, writes only what changed, never creates under an id that somebody sent, and
+//! never brings back a session that ended. Deleting is put off: `flush` or `cycle_id` and what follows become one step
+//! of the store, so a failure between the two loses nothing.
+//!
+//! ```text
+//! bridge  the verbs that a `Session` calls: load what is read, write what changed
+//! begin   the sessions that a request begins
+//! ```
+
+mod begin;
+mod bridge;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use http::HeaderValue;
+use time::OffsetDateTime;
+use tower_sessions_core::{Expiry, Session, session::Id};
+use zeroize::Zeroizing;
+
+use super::{
+    contract::StoreError,
+    registry::{Issued, Registry},
+};
+use crate::{
+    clock::Timestamp,
+    id::StoredId,
+    session::{Admitted, ClientContext, Private, Snapshot},
+};
+
+/// The session of one request.
+pub(crate) struct SessionData {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) client: Client,
+    /// Who was let in when the request began; what follows does not change it.
+    initial: Option<Admitted>,
+    /// The expiry the core was given. It states it again at every save; another one was set by a handler.
+    given_expiry: OffsetDateTime,
+    was_read: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// What the client of the request shows, kept until a session is created for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Client {
+    pub(crate) user_agent: Option<HeaderValue>,
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl Client {
+    pub(crate) fn context(&self) -> ClientContext<'_> {
+        ClientContext {
+            user_agent: self.user_agent.as_ref().map(HeaderValue::as_bytes),
+            address: self.address,
+        }
+    }
+}
+
+/// What the response is to do with our cookies.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum CookieChange {
+    /// Leave both as they are.
+    #[default]
+    None,
+    /// Set the session cookie, and the token where there is a new one.
+    Set { cookie: String, token: Option<String>, ends_at: Timestamp },
+    /// Remove both.
+    Remove,
+}
+
+/// What the next new session is for.
+pub(crate) enum Intent {
+    /// Somebody signed in.
+    Login { private: Private, remembered: bool },
+    /// The user proved again who they are.
+    Reauthentication { methods: Option<String> },
+}
+
+#[derive(Default)]
+struct State {
+    live: Option<Snapshot>,
+    /// The name the core knows the session by: from its reference, so that a `{:?}` of a `Session` says nothing.
+    alias: Option<Id>,
+    /// The JSON of each field as the store has it; none before the first load.
+    baseline: Option<HashMap<String, Zeroizing<Vec<u8>>>>,
+    deadline: Timestamp,
+    /// `delete` was called: what follows decides whether it was a flush or a new id.
+    leaving: bool,
+    /// The store says that the session is over: what is written to it is dropped.
+    gone: bool,
+    /// A login or a new id did not come about: nothing of this request is written any more.
+    abandoned: bool,
+    intent: Option<Intent>,
+    store_failed: bool,
+    cookies: CookieChange,
+}
+
+impl SessionData {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        client: Client,
+        admitted: Option<Admitted>,
+        cookies: CookieChange,
+        now: Timestamp,
+    ) -> Self {
+        let mut state = State { cookies, ..State::default() };
+        let mut ends_at = now + registry.timeouts.absolute_of(false);
+        if let Some(admitted) = &admitted {
+            ends_at = admitted.snapshot().fixed().ends_at;
+            state.settle(&registry, admitted.snapshot().clone());
+        }
+        Self {
+            registry,
+            client,
+            initial: admitted,
+            given_expiry: date(ends_at),
+            was_read: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The `Session` over this value that a handler gets.
+    pub(crate) fn session(self: &Arc<Self>) -> Session {
+        // An instant, because the other kinds of expiry read the clock inside the core.
+        Session::new(self.state().alias, Arc::clone(self), Some(Expiry::AtDateTime(self.given_expiry)))
+    }
+
+    /// Who was let in when the request began.
+    pub(crate) const fn initial(&self) -> Option<&Admitted> {
+        self.initial.as_ref()
+    }
+
+    /// The session as it is now: after a login another one than at the beginning.
+    pub(crate) fn current(&self) -> Option<Snapshot> {
+        self.state().live.clone()
+    }
+
+    /// Whether a handler read the session, so that the response depends on the cookie.
+    pub(crate) fn was_read(&self) -> bool {
+        self.was_read.load(Ordering::Relaxed)
+    }
+
+    /// The response depends on who is signed in.
+    pub(crate) fn mark_read(&self) {
+        self.was_read.store(true, Ordering::Relaxed);
+    }
+
+    /// The store failed under a handler, which may have answered as if nothing was wrong.
+    pub(crate) fn store_failed(&self) -> bool {
+        self.state().store_failed
+    }
+
+    /// What is to be done with our cookies.
+    pub(crate) fn take_cookies(&self) -> CookieChange {
+        std::mem::take(&mut self.state().cookies)
+    }
+
+    /// The next new session is for this.
+    pub(crate) fn intend(&self, intent: Intent) {
+        self.state().intent = Some(intent);
+    }
+
+    /// A login or a new id that did not come about: nothing half-done may be written, and the old session stays.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state();
+        state.intent = None;
+        state.leaving = false;
+        state.abandoned = true;
+    }
+
+    /// The session ended by the user's will: its cookies go, and what is written afterwards is a new session's.
+    pub(crate) fn leave(&self) {
+        let mut state = self.state();
+        *state = State { cookies: CookieChange::Remove, ..State::default() };
+    }
+
+    /// Takes a changed session cookie, the session being the same.
+    pub(crate) fn reissued(&self, issued: Issued) {
+        let mut state = self.state();
+        let ends_at = issued.admitted.snapshot().fixed().ends_at;
+        // A token that was won in this request is sent all the same.
+        let token = match std::mem::take(&mut state.cookies) {
+            CookieChange::Set { token, .. } => token,
+            CookieChange::None | CookieChange::Remove => None,
+        };
+        state.cookies = CookieChange::Set { cookie: issued.cookie, token, ends_at };
+        state.live = Some(issued.admitted.snapshot().clone());
+    }
+
+    /// A lone `flush` or `delete`, with nothing written after it: the session to be ended.
+    pub(crate) fn left(&self) -> Option<StoredId> {
+        let state = self.state();
+        state
+            .live
+            .as_ref()
+            .filter(|_| state.leaving && !state.gone && !state.abandoned)
+            .map(|snapshot| *snapshot.stored_id())
+    }
+
+    /// The private part of a session of nobody, bound to this client.
+    pub(crate) fn anonymous(&self) -> Private {
+        let client = self.client.context();
+        let context = client.digest(self.registry.vault.context_key());
+        Private { context, client: client.label(), ..Private::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Held for a few instructions at a time, never over an await.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn settle(&mut self, registry: &Registry, snapshot: Snapshot) {
+        self.alias = Some(Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0)));
+        self.live = Some(snapshot);
+    }
+}
+
+impl fmt::Debug for SessionData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionData(..)")
+    }
+}
+
+pub(crate) fn date(at: Timestamp) -> OffsetDateTime {
+    let seconds = i64::try_from(at.as_seconds()).unwrap_or(i64::MAX);
+    let latest = time::PrimitiveDateTime::MAX.assume_utc();
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(latest)
+}
+
+fn json(value: &serde_json::Value) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+    serde_json::to_vec(value).map(Zeroizing::new).map_err(StoreError::new)
+}
