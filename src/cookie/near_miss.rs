@@ -30,38 +30,50 @@ pub(crate) fn near_miss<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &s
 fn judge(pair: &[u8], protected: &str) -> Option<NearMiss> {
     let protected = protected.as_bytes();
     let mut parts = pair.splitn(2, |byte| *byte == b'=');
-    let name = parts.next()?;
-    let Some(value) = parts.next() else {
-        return name.starts_with(protected).then_some(NearMiss::Nameless);
-    };
-    if name.is_empty() {
-        return value.starts_with(protected).then_some(NearMiss::Nameless);
+    let (name, value) = (parts.next()?, parts.next());
+    if value.is_none() || name.is_empty() {
+        return value.unwrap_or(name).starts_with(protected).then_some(NearMiss::Nameless);
     }
     if is_legacy(name) {
         return Some(NearMiss::LegacyDollar);
     }
-    if name == protected || name.len() > 16 * protected.len() {
+    if name.len() == protected.len() {
+        return same_length(name, protected);
+    }
+    // Decoding and trimming only make a name shorter, and nearly every foreign name is shorter already.
+    let suspicious = |byte: &u8| matches!(byte, b'%' | 0..=b' ' | 0x7f..);
+    if name.len() > protected.len() && name.len() <= 16 * protected.len() && name.iter().any(suspicious) {
+        return longer(name, protected);
+    }
+    None
+}
+
+fn same_length(name: &[u8], protected: &[u8]) -> Option<NearMiss> {
+    if name == protected {
         return None;
     }
-    let alike = |bytes: &[u8]| bytes.eq_ignore_ascii_case(protected);
-    if alike(name) {
+    if name.eq_ignore_ascii_case(protected) {
         return Some(NearMiss::Case);
     }
+    alike(&mapped(name, protected), protected).then_some(NearMiss::Punctuation)
+}
+
+fn longer(name: &[u8], protected: &[u8]) -> Option<NearMiss> {
     let decoded = percent_decoded(name);
-    if alike(&decoded) {
-        return Some(NearMiss::Percent);
-    }
-    let trimmed = trimmed(name);
-    if alike(&trimmed) {
+    if alike(&trimmed(name), protected) {
         return Some(NearMiss::WhiteSpace);
     }
-    if alike(&mapped(name, protected)) {
-        return Some(NearMiss::Punctuation);
-    }
-    alike(&mapped(&self::trimmed(&decoded), protected)).then_some(NearMiss::Percent)
+    alike(&mapped(&trimmed(&decoded), protected), protected).then_some(NearMiss::Percent)
+}
+
+fn alike(name: &[u8], protected: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(protected)
 }
 
 fn is_legacy(name: &[u8]) -> bool {
+    if !matches!(name, [b'$' | b'"', ..]) {
+        return false;
+    }
     let name = name.strip_prefix(b"\"").unwrap_or(name);
     let name = name.strip_suffix(b"\"").unwrap_or(name);
     ["$version", "$path", "$domain", "$port"]

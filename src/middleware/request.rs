@@ -27,9 +27,35 @@ pub(super) struct Asking {
     pub(super) client: Client,
     pub(super) cookies: CookieFields,
     pub(super) now: Timestamp,
-    pub(super) is_upgrade: bool,
-    is_prefetch: bool,
-    is_cross_site_subresource: bool,
+}
+
+/// What kind of request it is; looked at only where a cookie is stale.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind<'a> {
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+}
+
+impl Kind<'_> {
+    fn is_upgrade(self) -> bool {
+        self.method == Method::CONNECT || self.says("upgrade", "websocket")
+    }
+
+    fn is_prefetch(self) -> bool {
+        self.says("sec-purpose", "prefetch")
+    }
+
+    fn is_cross_site_subresource(self) -> bool {
+        self.says("sec-fetch-site", "cross-site") && !self.says("sec-fetch-mode", "navigate")
+    }
+
+    /// Whether a field says `token`, alone or as one of several.
+    fn says(self, name: &'static str, token: &str) -> bool {
+        self.headers.get_all(name).iter().any(|value| {
+            let mut words = value.as_bytes().split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t'));
+            words.any(|word| word.eq_ignore_ascii_case(token.as_bytes()))
+        })
+    }
 }
 
 /// The first judgement, without waiting for anything.
@@ -47,16 +73,11 @@ pub(super) enum Question {
     /// Whether a fresh session still exists: the revocation feed was not read yet.
     Confirm(Admitted),
     /// What a token buys.
-    Renew { token: VerifiedRenewal, relation: ContextRelation, shown: ContextDigest },
+    Renew { token: VerifiedRenewal, relation: ContextRelation, shown: ContextDigest, is_upgrade: bool },
 }
 
 impl Asking {
-    pub(super) fn of(
-        site: &Arc<Site>,
-        method: &Method,
-        headers: &HeaderMap,
-        extensions: &Extensions,
-    ) -> Self {
+    pub(super) fn of(site: &Arc<Site>, headers: &HeaderMap, extensions: &Extensions) -> Self {
         let mut user_agents = headers.get_all(header::USER_AGENT).iter();
         let user_agent = match (user_agents.next(), user_agents.next()) {
             (Some(user_agent), None) => Some(user_agent.clone()),
@@ -68,18 +89,14 @@ impl Asking {
             client: Client { user_agent, address },
             cookies: CookieFields::of(headers),
             now: site.registry.now(),
-            is_upgrade: method == Method::CONNECT || holds(headers, "upgrade", "websocket"),
-            is_prefetch: holds(headers, "sec-purpose", "prefetch"),
-            is_cross_site_subresource: holds(headers, "sec-fetch-site", "cross-site")
-                && !holds(headers, "sec-fetch-mode", "navigate"),
         }
     }
 
     /// Judges the request as far as that goes without waiting.
-    pub(super) fn judge(self) -> Judged {
+    pub(super) fn judge(self, kind: Kind<'_>) -> Judged {
         let site = Arc::clone(&self.site);
         let cookies = self.cookies.clone();
-        match self.verdict(&cookies) {
+        match self.verdict(&cookies, kind) {
             Verdict::Admit(admitted) if site.registry.revocations.is_synced() => {
                 Judged::Attach(self.attach(Some(admitted), CookieChange::None))
             }
@@ -88,7 +105,8 @@ impl Asking {
                 let context = self.client.context();
                 let shown = context.digest(site.registry.vault.context_key());
                 let relation = context.relation_to(token.context(), site.registry.vault.context_key());
-                Judged::Ask(Box::new(self), Box::new(Question::Renew { token, relation, shown }))
+                let is_upgrade = kind.is_upgrade();
+                Judged::Ask(Box::new(self), Box::new(Question::Renew { token, relation, shown, is_upgrade }))
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {
@@ -105,7 +123,7 @@ impl Asking {
     }
 
     /// The table of verdicts, row by row.
-    fn verdict(&self, cookies: &CookieFields) -> Verdict {
+    fn verdict(&self, cookies: &CookieFields, kind: Kind<'_>) -> Verdict {
         let registry = &self.site.registry;
         let names @ [session_name, _] = self.site.cookies.names();
         let [session, token] = find(cookies.iter(), names);
@@ -130,7 +148,7 @@ impl Asking {
             None => None,
         };
         if let Found::One(token) = token {
-            return self.judge_token(token, stale.as_ref());
+            return self.judge_token(token, stale.as_ref(), kind);
         }
         if let Some(stale) = stale {
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
@@ -173,7 +191,7 @@ impl Asking {
         admit(opened, self.now, relation, standing)
     }
 
-    fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
+    fn judge_token(&self, token: &[u8], stale: Option<&Opened>, kind: Kind<'_>) -> Verdict {
         let registry = &self.site.registry;
         let authentic = match registry.tokens.authenticate(token, self.now) {
             Ok(authentic) => authentic,
@@ -192,16 +210,16 @@ impl Asking {
         if self.client.context().relation_to(authentic.context(), context_key) == ContextRelation::Rejected {
             return Verdict::Reject(stored_id, Reason::Context);
         }
-        self.renewal_of(&authentic)
+        self.renewal_of(&authentic, kind)
     }
 
     /// An authentic token renews, unless the request is of a kind that must not.
-    fn renewal_of(&self, authentic: &AuthenticToken<'_>) -> Verdict {
-        if self.is_prefetch {
+    fn renewal_of(&self, authentic: &AuthenticToken<'_>, kind: Kind<'_>) -> Verdict {
+        if kind.is_prefetch() {
             // Its answer may never be looked at. A browser that is told 503 asks again when the page is wanted.
             return Verdict::Unavailable;
         }
-        if self.is_cross_site_subresource {
+        if kind.is_cross_site_subresource() {
             // The browser drops the new cookies of such a response, and with them the only copy of the new token.
             return Verdict::Anonymous;
         }
@@ -231,8 +249,8 @@ impl Asking {
                 }
                 Some(self.attach(exists.then_some(admitted), CookieChange::None))
             }
-            Question::Renew { token, relation, shown } => {
-                match registry.renew(&token, relation, shown, self.is_upgrade).await {
+            Question::Renew { token, relation, shown, is_upgrade } => {
+                match registry.renew(&token, relation, shown, is_upgrade).await {
                     Renewal::Issued(issued) => {
                         let ends_at = issued.admitted.snapshot().fixed().ends_at;
                         let change =
@@ -250,12 +268,4 @@ impl Asking {
             }
         }
     }
-}
-
-/// Whether a field says `token`, alone or as one of several.
-fn holds(headers: &HeaderMap, name: &'static str, token: &str) -> bool {
-    headers.get_all(name).iter().any(|value| {
-        let words = value.as_bytes().split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t'));
-        words.into_iter().any(|word| word.eq_ignore_ascii_case(token.as_bytes()))
-    })
 }

@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
-    request::{Asking, Judged, Question},
+    request::{Asking, Judged, Kind, Question},
     response::{dress, unavailable},
     site::Site,
 };
@@ -51,8 +51,8 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        let asking = Asking::of(&self.site, request.method(), request.headers(), request.extensions());
-        let state = match asking.judge() {
+        let asking = Asking::of(&self.site, request.headers(), request.extensions());
+        let state = match asking.judge(Kind { method: request.method(), headers: request.headers() }) {
             Judged::Attach(attached) => {
                 attach(&mut request, &attached);
                 State::Running { inner: self.inner.call(request), attached: Some(attached) }
