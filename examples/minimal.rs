@@ -1,4 +1,8 @@
 //! The smallest application: sign in, be greeted, be counted.
+//!
+//! It speaks plain HTTP to a proxy on the same machine, which speaks TLS to browsers as `https://app.example.com`.
+//! `cargo run --example lab -- --print-new-keys` prints a value for `SESSION_KEYS`. For pages to click on, without a
+//! proxy, see the example `quickstart`.
 
 use axum::{
     Form, Router,
@@ -13,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys = KeyRing::from_env("SESSION_KEYS")?;
     let store = SqliteStore::open("sessions.db").await?;
     let sessions = SessionLayer::builder("https://app.example.com", keys, store).build()?;
-    let app = Router::new().route("/", get(home)).route("/sign-in", post(sign_in)).layer(sessions);
+    let app = Router::new().route("/", get(home)).route("/login", post(sign_in)).layer(sessions);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     Ok(axum::serve(listener, app).await?)
 }
@@ -21,31 +25,26 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[derive(Deserialize)]
 struct Credentials {
     user: String,
+    password: String,
 }
 
 async fn sign_in(auth: Auth, Form(form): Form<Credentials>) -> Result<Redirect, AuthError> {
-    // Here your application checks the password. Then:
-    auth.login(form.user).claim("role", "reader")?.await?; // new id, new tokens, what was before is dropped
+    // Your own check goes here: look the user up and verify a password hash.
+    if (form.user.as_str(), form.password.as_str()) != ("alice", "portcullis") {
+        return Err(AuthError::NotSignedIn);
+    }
+    auth.login(form.user).await?; // new id, new cookies; what the session held before is dropped
     Ok(Redirect::to("/"))
 }
 
-async fn home(identity: Option<Identity>, session: Session) -> Result<String, SessionHidden> {
-    let visits = session.get::<u64>("visits").await?.unwrap_or(0) + 1;
+async fn home(identity: Option<Identity>, session: Session) -> Result<String, AuthError> {
+    let visits = count_visit(&session).await.map_err(|_| AuthError::Unavailable)?;
+    let name = identity.as_ref().map_or("stranger", Identity::subject);
+    Ok(format!("Hello {name}, this is visit {visits}.\n"))
+}
+
+async fn count_visit(session: &Session) -> Result<u64, SessionError> {
+    let visits = session.get("visits").await?.unwrap_or(0) + 1;
     session.insert("visits", visits).await?;
-    let name = identity.map_or_else(|| "stranger".into(), |identity| identity.subject().to_owned());
-    Ok(format!("Hello {name}, visit {visits}."))
-}
-
-struct SessionHidden;
-
-impl From<SessionError> for SessionHidden {
-    fn from(_: SessionError) -> Self {
-        Self
-    }
-}
-
-impl axum::response::IntoResponse for SessionHidden {
-    fn into_response(self) -> axum::response::Response {
-        axum::http::StatusCode::SERVICE_UNAVAILABLE.into_response()
-    }
+    Ok(visits)
 }

@@ -1,7 +1,7 @@
 //! base64url without padding (RFC 4648 §5), in its one canonical spelling.
 //!
 //! A decoder that takes padding, white space, `+`, `/` or non-zero trailing bits gives one value several spellings,
-//! and whatever compares or remembers the spelling can then be walked around (`standards.md` §5.5 has the cases).
+//! and whatever compares or remembers the spelling can then be walked around (RFC 7515 §2 knows one spelling).
 
 use base64_simd::URL_SAFE_NO_PAD;
 

@@ -1,4 +1,4 @@
-//! The Domain attribute: which host may share its cookies with which domain (`standards.md` §1.6).
+//! The Domain attribute: which host may share its cookies with which domain (RFC 6265bis §5.7).
 //!
 //! The public suffix list is compiled in (crate `psl`, ICANN and private sections); nothing is fetched at run time.
 

@@ -5,7 +5,7 @@ use std::fmt;
 use super::domain::CookieDomain;
 
 /// Where a cookie is valid. It decides the prefix of its name and the attributes that the prefix demands
-/// (`standards.md` §1.5).
+/// (RFC 6265bis §4.1.3, and the `__Http-` prefixes of its successor).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {

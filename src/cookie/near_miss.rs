@@ -1,4 +1,4 @@
-//! Names that a laxer parser would take for ours: signs of an attack, for events only (`standards.md` §2.3, step 5).
+//! Names that a laxer parser would take for ours: signs of an attack, for events only.
 //!
 //! Looked for only where a request did not come with one good cookie of ours, so the hot path never pays for it.
 

@@ -1,4 +1,4 @@
-//! The Cookie header, byte for byte (`standards.md` §2.3).
+//! The Cookie header, byte for byte (RFC 6265bis §5.8.3 read from the server's side).
 //!
 //! All Cookie fields in order; split on `;` alone; spaces and tabs stripped from a pair's ends, nothing else; split at
 //! the first `=`; names compared as bytes. No decoding, no quoting, no case folding, no Unicode: each of those is a way

@@ -1,5 +1,5 @@
 //! The Set-Cookie line. Secure, HttpOnly, SameSite and Path are always written out, and a combination that a browser
-//! would refuse, ignore or weaken cannot be stated (`standards.md` §1.2).
+//! would refuse, ignore or weaken cannot be stated (RFC 6265bis §4.1, §5.7).
 
 use std::{fmt, fmt::Write as _, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Bytes in, bytes out: the key ring, the seal, signatures and message authentication.
 //!
-//! The only floor that knows ciphers. It reads no clock and no store, and only [`random`] draws random bytes.
+//! The only floor that knows ciphers. It reads no clock and no store, and only `random` draws random bytes.
 //!
 //! ```text
 //! key_ring   root secrets with id and state; root_keys what is derived from them

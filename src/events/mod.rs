@@ -1,6 +1,6 @@
 //! What happened to sessions, for those who watch: one event per decision that somebody may want to know of.
 //!
-//! An event carries a [`SessionRef`] at most: no id, no token, no address, no subject, so that a log of them opens
+//! An event carries a [`SessionRef`](crate::id::SessionRef) at most: no id, no token, no address, no subject, so that a log of them opens
 //! nothing and names nobody.
 
 mod event;

@@ -1,6 +1,6 @@
 //! The browser family and the platform in a User-Agent string.
 //!
-//! Coarse on purpose. Versions change while a session lives and whole strings change with them (`standards.md` §8), so
+//! Coarse on purpose. Versions change while a session lives and whole strings change with them (Chrome alone raises its version every four weeks), so
 //! only what a person would call another browser or another computer counts.
 
 /// The browser family, as a person would name it; for a program, its first product token.
