@@ -9,7 +9,7 @@ use axum::{
     response::Redirect,
     routing::{get, post},
 };
-use portcullis::{Auth, AuthError, Identity, KeyRing, Session, SessionError, SessionLayer, SqliteStore};
+use portcullis::{Auth, AuthError, Identity, KeyRing, Session, SessionLayer, SqliteStore};
 use serde::Deserialize;
 
 #[tokio::main]
@@ -38,13 +38,8 @@ async fn sign_in(auth: Auth, Form(form): Form<Credentials>) -> Result<Redirect, 
 }
 
 async fn home(identity: Option<Identity>, session: Session) -> Result<String, AuthError> {
-    let visits = count_visit(&session).await.map_err(|_| AuthError::Unavailable)?;
+    let visits = session.get::<u64>("visits").await?.unwrap_or(0) + 1;
+    session.insert("visits", visits).await?;
     let name = identity.as_ref().map_or("stranger", Identity::subject);
     Ok(format!("Hello {name}, this is visit {visits}.\n"))
-}
-
-async fn count_visit(session: &Session) -> Result<u64, SessionError> {
-    let visits = session.get("visits").await?.unwrap_or(0) + 1;
-    session.insert("visits", visits).await?;
-    Ok(visits)
 }

@@ -4,7 +4,7 @@
 //! SessionId  32 random bytes; only the browser's credentials hold it
 //! SessionDigest  SHA-256(SessionId); the renewal token's `sid`
 //! StoredId   SHA-256(label ‖ origin ‖ SessionDigest); the store's key
-//! SessionRef keyed MAC of the StoredId; for logs and session lists
+//! SessionRef keyed digest of the StoredId; for logs and session lists
 //! ```
 
 use std::fmt;
@@ -95,7 +95,7 @@ impl fmt::Debug for SubjectKey {
 
 /// A name for a session that may be logged, shown in a list and put into a URL.
 ///
-/// 22 characters of base64url: a MAC of the stored id under a key of its own (OWASP Logging Cheat Sheet: log a keyed
+/// 22 characters of base64url: a digest of the stored id under a key of its own (OWASP Logging Cheat Sheet: log a keyed
 /// hash, never the id). It opens nothing, and without the key ring it cannot be matched to a row of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionRef(pub(crate) [u8; 16]);

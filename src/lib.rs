@@ -87,9 +87,10 @@ pub mod session;
 pub mod store;
 
 pub use crypto::{KeyRing, KeyRingError};
-pub use extract::{Auth, Identity, RequireRecentAuth};
-pub use middleware::{AuthError, ConfigError, SessionLayer, SessionLayerBuilder};
-pub use session::Timeouts;
+pub use extract::{Auth, AuthRejection, Identity, RequireRecentAuth};
+pub use id::SessionRef;
+pub use middleware::{AuthError, ConfigError, SessionInfo, SessionLayer, SessionLayerBuilder};
+pub use session::{Strength, Timeouts};
 pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;

@@ -8,6 +8,8 @@
 //! It speaks plain HTTP, as if a proxy in front of it spoke TLS. The first line on standard output is
 //! `listening on 127.0.0.1:PORT`.
 
+#![allow(clippy::print_stdout, reason = "what it says on standard output is how a test finds it")]
+
 mod flags;
 mod routes;
 

@@ -14,8 +14,8 @@ use axum::{
     routing::{delete, get, post},
 };
 use portcullis::{
-    Auth, AuthError, Identity, RequireRecentAuth, Session, SessionLayer, clock::ManualClock, id::SessionRef,
-    middleware::SessionInfo,
+    Auth, AuthError, Identity, RequireRecentAuth, Session, SessionInfo, SessionLayer, SessionRef,
+    clock::ManualClock,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,15 +47,9 @@ pub(crate) fn router(sessions: &SessionLayer, clock: Option<Arc<ManualClock>>) -
 /// Why a route failed: the store did not answer, or what `Auth` says.
 struct Failure(AuthError);
 
-impl From<AuthError> for Failure {
-    fn from(error: AuthError) -> Self {
-        Self(error)
-    }
-}
-
-impl From<portcullis::SessionError> for Failure {
-    fn from(_: portcullis::SessionError) -> Self {
-        Self(AuthError::Unavailable)
+impl<E: Into<AuthError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
     }
 }
 

@@ -118,6 +118,8 @@ impl fmt::Debug for KeyRing {
 }
 
 /// Why there is no key ring, and what to do about it. Never shows a secret.
+///
+/// `Debug` says the same as `Display`, because `main` shows an error with `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRingError {
     fault: String,
@@ -150,13 +152,13 @@ impl KeyRingError {
 
 impl fmt::Display for KeyRingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.fault, self.remedy)
+        write!(f, "{}. Remedy: {}.", self.fault, self.remedy)
     }
 }
 
 impl fmt::Debug for KeyRingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyRingError({self})")
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! root secret ─HKDF─┬ session cookie (XAES)        index secret ─HKDF─┬ subject index (CMAC)
-//!                   ├ secret in the token (XAES)                      ├ SessionRef (CMAC)
+//!                   ├ secret in the token (XAES)                      ├ SessionRef (SipHash)
 //!                   ├ record at rest (XAES)                           ├ names of data fields (CMAC-KDF)
 //!                   ├ record's clear fields (CMAC)                    ├ client context (SipHash)
 //!                   ├ session data (CMAC-KDF with the session id)     └ check value
@@ -110,7 +110,7 @@ impl fmt::Debug for RootKeys {
 /// The keys of the index secret, which is never rotated.
 pub(crate) struct IndexKeys {
     pub(crate) subject: MacKey,
-    pub(crate) session_ref: MacKey,
+    pub(crate) session_ref: Zeroizing<[u8; 16]>,
     pub(crate) field_names: MacKey,
     pub(crate) context: Zeroizing<[u8; 16]>,
     pub(crate) check: [u8; 16],
@@ -121,7 +121,7 @@ impl IndexKeys {
         let mac = |label| MacKey::new(&derive(&secret.0, label));
         Self {
             subject: mac(Label(b"subject-index\0")),
-            session_ref: mac(Label(b"session-ref\0")),
+            session_ref: derive(&secret.0, Label(b"session-ref\0")),
             field_names: mac(Label(b"field-names\0")),
             context: derive(&secret.0, Label(b"client-context\0")),
             check: *derive(&secret.0, Label(b"index-check\0")),

@@ -26,7 +26,7 @@ impl KeyRing {
         let text = std::env::var(name).map_err(|_| {
             KeyRingError::new(
                 format!("the environment variable {name} is not set"),
-                "set it to a key ring's text form",
+                "set it to a key ring's text form, as KeyRing::generate()?.to_text() gives it",
             )
         })?;
         parse(&Zeroizing::new(text))

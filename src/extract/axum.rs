@@ -53,7 +53,9 @@ impl IntoResponse for AuthError {
         let status = self.status();
         let mut response = status.into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         response
     }

@@ -1,6 +1,6 @@
 //! What a user does to their sessions: sign in, prove themselves again, sign out, look at the list.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use serde_json::{Map, Value};
@@ -79,6 +79,11 @@ impl Attached {
         // The session that was let in ends with the step that creates the new one.
         let current = self.data.current();
         named.retain(|id| current.as_ref().is_none_or(|current| current.stored_id() != id));
+        // Whoever holds the cookies of another session that the request names must not find it open beside the new one.
+        // Before the login, so that one which is reported as failed has not happened.
+        for id in named {
+            self.end(&id, SessionEvent::Revoked).await?;
+        }
         let private = Private { subject: Some(spec.subject), methods, claims, ..self.data.anonymous() };
         self.data.intend(Intent::Login { private, remembered: spec.remember });
         let saved = async {
@@ -95,10 +100,6 @@ impl Attached {
         if saved.await.is_err() {
             self.data.abandon();
             return Err(AuthError::Unavailable);
-        }
-        // Whoever holds the cookies of another session that the request names must not find it open beside this one.
-        for id in named {
-            self.end(&id, SessionEvent::Revoked).await?;
         }
         Ok(())
     }
@@ -185,7 +186,7 @@ impl Attached {
         self.end(&id, SessionEvent::Revoked).await
     }
 
-    fn signed_in(&self) -> Result<Snapshot, AuthError> {
+    fn signed_in(&self) -> Result<Arc<Snapshot>, AuthError> {
         self.data.mark_read();
         self.data.current().filter(|current| current.subject().is_some()).ok_or(AuthError::NotSignedIn)
     }
@@ -216,12 +217,12 @@ impl Attached {
     fn named_sessions(&self) -> Vec<StoredId> {
         let site = &self.site;
         let [session, renewal] = site.cookies.names();
-        let sealed = all_of(self.cookies.iter(), session).filter_map(|value| {
+        let sealed = all_of(self.data.asking.cookies(), session).filter_map(|value| {
             let snapshot = Snapshot::parse(site.registry.cookie.open(value).ok()?)?;
             Some(*snapshot.stored_id())
         });
-        let tokens = all_of(self.cookies.iter(), renewal).filter_map(|value| {
-            let token = site.registry.tokens.authenticate(value, self.now).ok()?;
+        let tokens = all_of(self.data.asking.cookies(), renewal).filter_map(|value| {
+            let token = site.registry.tokens.authenticate(value, self.data.asking.now).ok()?;
             site.registry.tokens.verify(&token).ok()?;
             Some(site.registry.vault.stored_id(token.digest()))
         });

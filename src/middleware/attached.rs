@@ -2,14 +2,12 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, header};
 use tower_sessions_core::Session;
 
 use super::site::Site;
 use crate::{
-    clock::Timestamp,
     session::{Admitted, Snapshot, Strength},
-    store::{Client, CookieChange, Registry, SessionData},
+    store::{Asking, CookieChange, Registry, SessionData},
 };
 
 /// A request's session, whoever is asking. Cheap to clone.
@@ -18,43 +16,21 @@ pub(crate) struct Attached {
     pub(super) site: Arc<Site>,
     pub(super) data: Arc<SessionData>,
     pub(super) session: Session,
-    pub(super) cookies: CookieFields,
-    pub(super) now: Timestamp,
     /// The cookie was stale and only a socket upgrade let it in: nothing that needs a recent authentication.
     pub(super) upgrade: bool,
-}
-
-/// The Cookie fields of the request, for a login or logout that ends what they name. Cloning copies no bytes.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CookieFields {
-    first: Option<HeaderValue>,
-    rest: Vec<HeaderValue>,
-}
-
-impl CookieFields {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let mut fields = headers.get_all(header::COOKIE).iter().cloned();
-        Self { first: fields.next(), rest: fields.collect() }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.first.iter().chain(&self.rest).map(HeaderValue::as_bytes)
-    }
 }
 
 impl Attached {
     /// Attaches a session to a request. Only an [`Admitted`] makes it somebody's.
     pub(super) fn new(
         site: &Arc<Site>,
-        client: Client,
-        cookies: CookieFields,
-        now: Timestamp,
+        asking: Asking,
         admitted: Option<Admitted>,
         change: CookieChange,
     ) -> Self {
-        let data = Arc::new(SessionData::new(Arc::clone(&site.registry), client, admitted, change, now));
+        let data = Arc::new(SessionData::new(Arc::clone(&site.registry), asking, admitted, change));
         let session = data.session();
-        Self { site: Arc::clone(site), data, session, cookies, now, upgrade: false }
+        Self { site: Arc::clone(site), data, session, upgrade: false }
     }
 
     /// The session that was let in, and a note that the response depends on it.
@@ -72,7 +48,7 @@ impl Attached {
         let fixed = snapshot.fixed();
         !self.upgrade
             && fixed.strength > Strength::Remembered
-            && self.now.since(fixed.authenticated_at) < self.site.recent
+            && self.data.asking.now.since(fixed.authenticated_at) < self.site.recent
     }
 
     /// Resolves when the session ends: by revocation at once, by timeout within a second.

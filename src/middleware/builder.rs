@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    cookie::{CookieDomain, Origin, SameSite, Scope, SealedCookie},
+    cookie::{CookieDomain, DomainError, Origin, SameSite, Scope, SealedCookie},
     crypto::KeyRing,
     events::{EventSink, TracingSink},
     session::{RenewalTokens, Timeouts},
@@ -150,7 +150,13 @@ impl SessionLayerBuilder {
         if self.recent.is_zero() {
             problems.push(Problem::new("recent", &"it is zero", "set it to some minutes; the default is 5"));
         }
-        let scope = origin.as_ref().and_then(|origin| self.check_scope(origin, &mut problems));
+        let scope = match &origin {
+            Some(origin) => self.check_scope(origin, &mut problems),
+            None => {
+                self.check_domain_alone(&mut problems);
+                None
+            }
+        };
         let cookies = scope.and_then(|scope| match SiteCookies::new(scope, self.same_site) {
             Ok(cookies) => Some(cookies),
             Err(error) => {
@@ -221,6 +227,20 @@ impl SessionLayerBuilder {
         None
     }
 
+    /// What can be said of a domain while the origin is none.
+    fn check_domain_alone(&self, problems: &mut Vec<Problem>) {
+        let Some(domain) = &self.cookie_domain else { return };
+        let its_own = Origin::parse(&format!("https://{domain}")).map_err(|_| DomainError::NotAName);
+        if let Err(error) = its_own.and_then(|origin| CookieDomain::new(domain, &origin)) {
+            problems.push(Self::wrong_domain(domain, error));
+        }
+    }
+
+    fn wrong_domain(domain: &str, error: DomainError) -> Problem {
+        let remedy = "name a registrable domain that the origin's host is in, or leave it out";
+        Problem::new("cookie_domain", &format!("`{}`: {error}", domain.escape_debug()), remedy)
+    }
+
     fn check_scope(&self, origin: &Origin, problems: &mut Vec<Problem>) -> Option<Scope> {
         let Some(domain) = &self.cookie_domain else { return Some(default_scope(origin)) };
         if !origin.is_secure() {
@@ -231,9 +251,7 @@ impl SessionLayerBuilder {
         match CookieDomain::new(domain, origin) {
             Ok(domain) => Some(Scope::Secure { domain: Some(domain), path: "/".into() }),
             Err(error) => {
-                let fault = format!("`{}`: {error}", domain.escape_debug());
-                let remedy = "name a registrable domain that the origin's host is in, or leave it out";
-                problems.push(Problem::new("cookie_domain", &fault, remedy));
+                problems.push(Self::wrong_domain(domain, error));
                 None
             }
         }

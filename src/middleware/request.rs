@@ -3,59 +3,28 @@
 
 use std::sync::Arc;
 
-use http::{Extensions, HeaderMap, Method, header};
+use http::{HeaderMap, HeaderValue, Method, Request, header};
 
-use super::{
-    attached::{Attached, CookieFields},
-    site::Site,
-};
+use super::{attached::Attached, site::Site};
 use crate::{
     clock::Timestamp,
     cookie::{Found, find, near_miss},
     crypto::OpenError,
     events::{CookieFault, SessionEvent},
     session::{
-        Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
-        Standing, TokenError, Verdict, VerifiedRenewal, admit,
+        Admission, Admitted, AuthenticToken, ClientContext, ContextDigest, ContextRelation, Opened, Reason,
+        Snapshot, Standing, TokenError, Verdict, VerifiedRenewal, admit,
     },
-    store::{Client, CookieChange, Renewal},
+    store::{Asking, CookieChange, Renewal},
 };
 
-/// What a request shows, taken out of it so that it can be judged while it waits.
-pub(super) struct Asking {
-    pub(super) site: Arc<Site>,
-    pub(super) client: Client,
-    pub(super) cookies: CookieFields,
-    pub(super) now: Timestamp,
-}
-
-/// What kind of request it is; looked at only where a cookie is stale.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kind<'a> {
-    pub(super) method: &'a Method,
-    pub(super) headers: &'a HeaderMap,
-}
-
-impl Kind<'_> {
-    fn is_upgrade(self) -> bool {
-        self.method == Method::CONNECT || self.says("upgrade", "websocket")
-    }
-
-    fn is_prefetch(self) -> bool {
-        self.says("sec-purpose", "prefetch")
-    }
-
-    fn is_cross_site_subresource(self) -> bool {
-        self.says("sec-fetch-site", "cross-site") && !self.says("sec-fetch-mode", "navigate")
-    }
-
-    /// Whether a field says `token`, alone or as one of several.
-    fn says(self, name: &'static str, token: &str) -> bool {
-        self.headers.get_all(name).iter().any(|value| {
-            let mut words = value.as_bytes().split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t'));
-            words.any(|word| word.eq_ignore_ascii_case(token.as_bytes()))
-        })
-    }
+/// A request as it comes, being judged.
+pub(super) struct Incoming<'a> {
+    site: &'a Arc<Site>,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+    now: Timestamp,
+    client: ClientContext<'a>,
 }
 
 /// The first judgement, without waiting for anything.
@@ -63,7 +32,7 @@ pub(super) enum Judged {
     /// All is known: attach this.
     Attach(Attached),
     /// The verdict needs the store.
-    Ask(Box<Asking>, Box<Question>),
+    Ask(Box<(Asking, Question)>),
     /// Answered without asking the application: come again when you mean it.
     ComeAgain,
 }
@@ -76,57 +45,64 @@ pub(super) enum Question {
     Renew { token: VerifiedRenewal, relation: ContextRelation, shown: ContextDigest, is_upgrade: bool },
 }
 
-impl Asking {
-    pub(super) fn of(site: &Arc<Site>, headers: &HeaderMap, extensions: &Extensions) -> Self {
-        let mut user_agents = headers.get_all(header::USER_AGENT).iter();
-        let user_agent = match (user_agents.next(), user_agents.next()) {
-            (Some(user_agent), None) => Some(user_agent.clone()),
-            _ => None,
-        };
-        let address = site.client_address.as_ref().and_then(|find| find(extensions));
-        Self {
-            site: Arc::clone(site),
-            client: Client { user_agent, address },
-            cookies: CookieFields::of(headers),
-            now: site.registry.now(),
-        }
+impl<'a> Incoming<'a> {
+    pub(super) fn new<B>(site: &'a Arc<Site>, request: &'a Request<B>) -> Self {
+        let headers = request.headers();
+        let address = site.client_address.as_ref().and_then(|find| find(request.extensions()));
+        let client = ClientContext { user_agent: Asking::user_agent(headers), address };
+        Self { site, method: request.method(), headers, now: site.registry.now(), client }
     }
 
     /// Judges the request as far as that goes without waiting.
-    pub(super) fn judge(self, kind: Kind<'_>) -> Judged {
-        let site = Arc::clone(&self.site);
-        let cookies = self.cookies.clone();
-        match self.verdict(&cookies, kind) {
-            Verdict::Admit(admitted) if site.registry.revocations.is_synced() => {
-                Judged::Attach(self.attach(Some(admitted), CookieChange::None))
-            }
-            Verdict::Admit(admitted) => Judged::Ask(Box::new(self), Box::new(Question::Confirm(admitted))),
+    pub(super) fn judge(&self) -> Judged {
+        let registry = &self.site.registry;
+        match self.verdict() {
+            Verdict::Admit(admitted) if registry.revocations.is_synced() => self.attach(Some(admitted)),
+            Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
-                let context = self.client.context();
-                let shown = context.digest(site.registry.vault.context_key());
-                let relation = context.relation_to(token.context(), site.registry.vault.context_key());
-                let is_upgrade = kind.is_upgrade();
-                Judged::Ask(Box::new(self), Box::new(Question::Renew { token, relation, shown, is_upgrade }))
+                let shown = self.client.digest(registry.vault.context_key());
+                let relation = self.client.relation_to(token.context(), registry.vault.context_key());
+                let is_upgrade = self.method == Method::CONNECT || self.says("upgrade", "websocket");
+                self.ask(Question::Renew { token, relation, shown, is_upgrade })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {
-                site.registry.event(SessionEvent::Refused(site.registry.session_ref(&session), reason));
-                Judged::Attach(self.attach(None, CookieChange::None))
+                registry.event(SessionEvent::Refused(registry.session_ref(&session), reason));
+                self.attach(None)
             }
-            Verdict::Anonymous | Verdict::Challenge => Judged::Attach(self.attach(None, CookieChange::None)),
+            Verdict::Anonymous | Verdict::Challenge => self.attach(None),
         }
     }
 
-    /// Attaches to the request whom the checks let in.
-    pub(super) fn attach(self, admitted: Option<Admitted>, change: CookieChange) -> Attached {
-        Attached::new(&self.site, self.client, self.cookies, self.now, admitted, change)
+    fn attach(&self, admitted: Option<Admitted>) -> Judged {
+        Judged::Attach(Attached::new(self.site, self.asking(), admitted, CookieChange::None))
+    }
+
+    fn ask(&self, question: Question) -> Judged {
+        Judged::Ask(Box::new((self.asking(), question)))
+    }
+
+    fn asking(&self) -> Asking {
+        Asking::new(self.headers, self.client.address, self.now)
+    }
+
+    fn cookies(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes)
+    }
+
+    /// Whether a field says `token`, alone or as one of several.
+    fn says(&self, name: &'static str, token: &str) -> bool {
+        self.headers.get_all(name).iter().any(|value| {
+            let mut words = value.as_bytes().split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t'));
+            words.any(|word| word.eq_ignore_ascii_case(token.as_bytes()))
+        })
     }
 
     /// The table of verdicts, row by row.
-    fn verdict(&self, cookies: &CookieFields, kind: Kind<'_>) -> Verdict {
+    fn verdict(&self) -> Verdict {
         let registry = &self.site.registry;
         let names @ [session_name, _] = self.site.cookies.names();
-        let [session, token] = find(cookies.iter(), names);
+        let [session, token] = find(self.cookies(), names);
         if session == Found::Several || token == Found::Several {
             registry.event(if session == Found::Several {
                 SessionEvent::SessionCookieRefused(CookieFault::Duplicate)
@@ -148,13 +124,13 @@ impl Asking {
             None => None,
         };
         if let Found::One(token) = token {
-            return self.judge_token(token, stale.as_ref(), kind);
+            return self.judge_token(token, stale.as_ref());
         }
         if let Some(stale) = stale {
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
         }
         // Looked for only where nothing of ours came: the hot path never pays for it.
-        if let Some(kind) = near_miss(cookies.iter(), session_name) {
+        if let Some(kind) = near_miss(self.cookies(), session_name) {
             registry.event(SessionEvent::CookieNearMiss(kind));
         }
         Verdict::Anonymous
@@ -181,7 +157,7 @@ impl Asking {
         let registry = &self.site.registry;
         let snapshot = opened.snapshot();
         let fixed = snapshot.fixed();
-        let relation = self.client.context().relation_to(&fixed.context, registry.vault.context_key());
+        let relation = self.client.relation_to(&fixed.context, registry.vault.context_key());
         if let ContextRelation::Changed(signal) = relation
             && !fixed.context_changed
         {
@@ -191,7 +167,7 @@ impl Asking {
         admit(opened, self.now, relation, standing)
     }
 
-    fn judge_token(&self, token: &[u8], stale: Option<&Opened>, kind: Kind<'_>) -> Verdict {
+    fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
         let registry = &self.site.registry;
         let authentic = match registry.tokens.authenticate(token, self.now) {
             Ok(authentic) => authentic,
@@ -206,20 +182,24 @@ impl Asking {
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
             return Verdict::Reject(stored_id, Reason::Revoked);
         }
-        let context_key = registry.vault.context_key();
-        if self.client.context().relation_to(authentic.context(), context_key) == ContextRelation::Rejected {
-            return Verdict::Reject(stored_id, Reason::Context);
+        match self.client.relation_to(authentic.context(), registry.vault.context_key()) {
+            ContextRelation::Rejected => return Verdict::Reject(stored_id, Reason::Context),
+            // A session cookie that came with it has told of it already.
+            ContextRelation::Changed(signal) if stale.is_none() => {
+                registry.event(SessionEvent::ContextChanged(registry.session_ref(&stored_id), signal));
+            }
+            _ => {}
         }
-        self.renewal_of(&authentic, kind)
+        self.renewal_of(&authentic)
     }
 
     /// An authentic token renews, unless the request is of a kind that must not.
-    fn renewal_of(&self, authentic: &AuthenticToken<'_>, kind: Kind<'_>) -> Verdict {
-        if kind.is_prefetch() {
+    fn renewal_of(&self, authentic: &AuthenticToken<'_>) -> Verdict {
+        if self.says("sec-purpose", "prefetch") {
             // Its answer may never be looked at. A browser that is told 503 asks again when the page is wanted.
             return Verdict::Unavailable;
         }
-        if kind.is_cross_site_subresource() {
+        if self.says("sec-fetch-site", "cross-site") && !self.says("sec-fetch-mode", "navigate") {
             // The browser drops the new cookies of such a response, and with them the only copy of the new token.
             return Verdict::Anonymous;
         }
@@ -236,35 +216,39 @@ impl Asking {
         }));
         Verdict::Anonymous
     }
+}
 
-    /// Asks the store; `None` if it does not answer.
-    pub(super) async fn ask(self, question: Question) -> Option<Attached> {
-        let registry = Arc::clone(&self.site.registry);
-        match question {
-            Question::Confirm(admitted) => {
-                let stored_id = *admitted.snapshot().stored_id();
-                let exists = registry.load(&stored_id).await.ok()?.is_some();
-                if !exists {
-                    registry.event(SessionEvent::Refused(registry.session_ref(&stored_id), Reason::Revoked));
-                }
-                Some(self.attach(exists.then_some(admitted), CookieChange::None))
+/// Asks the store; `None` if it does not answer.
+pub(super) async fn ask(site: &Arc<Site>, asking: Asking, question: Question) -> Option<Attached> {
+    let registry = &site.registry;
+    let attach = |admitted, change| Attached::new(site, asking, admitted, change);
+    match question {
+        Question::Confirm(admitted) => {
+            let snapshot = admitted.snapshot();
+            let Some((row, _)) = registry.load(snapshot.stored_id()).await.ok()? else {
+                let session = registry.session_ref(snapshot.stored_id());
+                registry.event(SessionEvent::Refused(session, Reason::Revoked));
+                return Some(attach(None, CookieChange::None));
+            };
+            if row.claims_version == snapshot.fixed().claims_version {
+                return Some(attach(Some(admitted), CookieChange::None));
             }
-            Question::Renew { token, relation, shown, is_upgrade } => {
-                match registry.renew(&token, relation, shown, is_upgrade).await {
-                    Renewal::Issued(issued) => {
-                        let ends_at = issued.admitted.snapshot().fixed().ends_at;
-                        let change =
-                            CookieChange::Set { cookie: issued.cookie, token: issued.token, ends_at };
-                        Some(self.attach(Some(issued.admitted), change))
-                    }
-                    Renewal::Upgraded(admitted) => {
-                        let mut attached = self.attach(Some(admitted), CookieChange::None);
-                        attached.upgrade = true;
-                        Some(attached)
-                    }
-                    Renewal::Refused => Some(self.attach(None, CookieChange::None)),
-                    Renewal::Unavailable => None,
+            // Its claims are older than the store's.
+            let issued = registry.reissue(snapshot, &row).ok()?;
+            let change = CookieChange::set(&issued);
+            Some(attach(Some(issued.admitted), change))
+        }
+        Question::Renew { token, relation, shown, is_upgrade } => {
+            match registry.renew(&token, relation, shown, is_upgrade).await {
+                Renewal::Issued(issued) => {
+                    let change = CookieChange::set(&issued);
+                    Some(attach(Some(issued.admitted), change))
                 }
+                Renewal::Upgraded(admitted) => {
+                    Some(Attached { upgrade: true, ..attach(Some(admitted), CookieChange::None) })
+                }
+                Renewal::Refused => Some(attach(None, CookieChange::None)),
+                Renewal::Unavailable => None,
             }
         }
     }

@@ -14,11 +14,11 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
-    request::{Asking, Judged, Kind, Question},
+    request::{Incoming, Judged, Question, ask},
     response::{dress, unavailable},
     site::Site,
 };
-use crate::events::SessionEvent;
+use crate::{events::SessionEvent, store::Asking};
 
 /// The service that a [`SessionLayer`](super::SessionLayer) makes.
 #[derive(Debug, Clone)]
@@ -51,17 +51,17 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        let asking = Asking::of(&self.site, request.headers(), request.extensions());
-        let state = match asking.judge(Kind { method: request.method(), headers: request.headers() }) {
+        let state = match Incoming::new(&self.site, &request).judge() {
             Judged::Attach(attached) => {
                 attach(&mut request, &attached);
                 State::Running { inner: self.inner.call(request), attached: Some(attached) }
             }
-            Judged::Ask(asking, question) => {
+            Judged::Ask(asked) => {
                 // The service that was polled ready is the one that is called.
                 let clone = self.inner.clone();
                 let inner = std::mem::replace(&mut self.inner, clone);
-                State::Waiting { whole: Box::pin(ask_and_run(*asking, *question, inner, request)) }
+                let site = Arc::clone(&self.site);
+                State::Waiting { whole: Box::pin(ask_and_run(site, asked, inner, request)) }
             }
             Judged::ComeAgain => State::Waiting { whole: Box::pin(async { Ok(unavailable()) }) },
         };
@@ -132,8 +132,8 @@ fn attach<A>(request: &mut Request<A>, attached: &Attached) {
 ///
 /// If its client hangs up, a renewal that has happened is not lost: the old token is good once more after the grace.
 async fn ask_and_run<S, A, B>(
-    asking: Asking,
-    question: Question,
+    site: Arc<Site>,
+    asked: Box<(Asking, Question)>,
     mut inner: S,
     mut request: Request<A>,
 ) -> Result<Response<B>, S::Error>
@@ -141,7 +141,8 @@ where
     S: Service<Request<A>, Response = Response<B>>,
     B: Default,
 {
-    let Some(attached) = asking.ask(question).await else { return Ok(unavailable()) };
+    let (asking, question) = *asked;
+    let Some(attached) = ask(&site, asking, question).await else { return Ok(unavailable()) };
     attach(&mut request, &attached);
     let is_connect = request.method() == Method::CONNECT;
     let response = inner.call(request).await?;
@@ -172,7 +173,10 @@ async fn commit<B: Default>(attached: &Attached, mut response: Response<B>) -> R
 
 /// Whether the store took it. What a session that ended meanwhile refuses counts as taken: it is dropped.
 async fn write(attached: &Attached) -> bool {
-    if attached.session.save().await.is_err() && attached.data.store_failed() {
+    if attached.session.is_modified()
+        && attached.session.save().await.is_err()
+        && attached.data.store_failed()
+    {
         return false;
     }
     let Some(id) = attached.data.left() else { return true };

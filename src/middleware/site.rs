@@ -74,7 +74,9 @@ fn line(cookie: &SetCookie) -> Option<HeaderValue> {
 impl Site {
     /// How long a browser is to keep the cookies of a session that ends at `ends_at`.
     pub(super) fn max_age(&self, ends_at: Timestamp) -> Duration {
-        Duration::from_secs(ends_at.since(self.registry.now()).as_secs())
+        let left = ends_at.since(self.registry.now());
+        // Rounded up: a cookie that goes a second before its session would be one more way to be signed out.
+        Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0))
     }
 }
 

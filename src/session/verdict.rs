@@ -3,6 +3,8 @@
 //! A check gives a value that the next step demands: a session can be attached only by an [`Admitted`], which only this
 //! file makes. The bug this prevents is a path that forgets a check and compiles all the same.
 
+use std::sync::Arc;
+
 use super::{context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot};
 use crate::{clock::Timestamp, id::StoredId};
 
@@ -46,31 +48,36 @@ pub(crate) enum Verdict {
 
 /// A session cookie that opened: its seal holds. Whether it is fresh is not judged yet.
 #[derive(Debug)]
-pub(crate) struct Opened(Snapshot);
+pub(crate) struct Opened(Arc<Snapshot>);
 
 impl Opened {
     /// `snapshot` must come out of a seal, or from this process itself.
-    pub(crate) const fn from_seal(snapshot: Snapshot) -> Self {
-        Self(snapshot)
+    pub(crate) fn from_seal(snapshot: Snapshot) -> Self {
+        Self(Arc::new(snapshot))
     }
 
-    pub(crate) const fn snapshot(&self) -> &Snapshot {
+    pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.0
     }
 }
 
 /// Leave to attach a session to a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Admitted(Snapshot);
+pub(crate) struct Admitted(Arc<Snapshot>);
 
 impl Admitted {
-    pub(crate) const fn snapshot(&self) -> &Snapshot {
+    pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.0
     }
 
+    /// The same, shared.
+    pub(crate) fn shared(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.0)
+    }
+
     /// The session this process has just created or renewed in the store.
-    pub(crate) const fn issued(snapshot: Snapshot) -> Self {
-        Self(snapshot)
+    pub(crate) fn issued(snapshot: Snapshot) -> Self {
+        Self(Arc::new(snapshot))
     }
 }
 

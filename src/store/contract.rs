@@ -54,6 +54,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Ends a session, those it superseded, and all their data. Whether there was one.
     ///
+    /// Published also where there was none: a fresh cookie of it may be out there.
+    ///
     /// # Errors
     /// If the store does not answer.
     async fn revoke(&self, id: &StoredId) -> Result<bool, StoreError>;
@@ -108,7 +110,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 pub struct NewSession<'a> {
     /// Its id.
     pub id: StoredId,
-    /// Its row, but for `epoch`, `predecessor` and `mac`, which the step fills in.
+    /// Its row, but for `epoch`, `predecessor` and `mac`, which the step fills in whatever they are.
     pub row: Row,
     /// Its data.
     pub fields: Vec<(FieldTag, Vec<u8>)>,
@@ -138,7 +140,7 @@ pub struct CommitRequest<'a> {
     pub id: StoredId,
     /// Fields to write, or to remove.
     pub fields: Vec<(FieldTag, Option<Vec<u8>>)>,
-    /// A deadline to shorten to; a later one than the present changes nothing.
+    /// A deadline to shorten to, and `ends_at` with it; a later one than the present changes nothing.
     pub deadline: Option<Timestamp>,
     /// Whether `keeper` is to edit the sealed part; `claims_version` rises, and the feed says so.
     pub edit: bool,

@@ -17,7 +17,7 @@ use super::{
     },
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, is_live, rotate_row, supersede_row},
+    steps::{RowChange, commit_row, is_live, may_move, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
@@ -90,7 +90,7 @@ impl Store for MemoryStore {
         if inner.sessions.contains_key(&new.id) {
             return Err(CreateError::Taken);
         }
-        let mut row = new.row;
+        let mut row = Row { predecessor: None, ..new.row };
         row.epoch = row.subject.map_or(0, |subject| inner.epoch(&subject));
         match new.replaces {
             Some(Replacement::End(old)) => {
@@ -99,7 +99,7 @@ impl Store for MemoryStore {
             Some(Replacement::Move(old)) => {
                 inner
                     .live(&old, now)
-                    .filter(|old| old.row.superseded_at.is_none())
+                    .filter(|stored| may_move(&old, &stored.row, new.keeper))
                     .ok_or(CreateError::ReplacedGone)?;
                 inner.end(&old, now);
             }

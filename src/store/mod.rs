@@ -36,8 +36,8 @@ pub use memory::MemoryStore;
 pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
 pub use revocations::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
-pub(crate) use session_data::{Client, CookieChange, Intent, SessionData, date};
+pub(crate) use session_data::{Asking, CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOpenError, SqliteStore};
-pub use steps::{RotateStep, RowChange, commit_row, is_live, rotate_row, supersede_row};
+pub use steps::{RotateStep, RowChange, commit_row, is_live, may_move, rotate_row, supersede_row};
 pub(crate) use vault::Vault;

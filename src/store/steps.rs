@@ -92,9 +92,9 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
         return None;
     }
     let mut after = row.clone();
-    if let Some(deadline) = request.deadline {
-        after.deadline = after.deadline.min(deadline);
-        after.ends_at = after.ends_at.min(deadline);
+    if let Some(deadline) = request.deadline.filter(|deadline| *deadline < row.deadline) {
+        after.deadline = deadline;
+        after.ends_at = deadline;
     }
     if request.edit {
         after.claims_version = after.claims_version.saturating_add(1);
@@ -108,10 +108,16 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
     Some(after)
 }
 
-/// The row of a session that is given a newer id; `None` if it cannot be.
+/// Whether a session that is live may be moved to a newer id, and end.
+#[must_use]
+pub fn may_move(id: &StoredId, row: &Row, keeper: &dyn RowKeeper) -> bool {
+    row.superseded_at.is_none() && keeper.verify(id, row)
+}
+
+/// The row of a session that is live once it has a newer id; `None` if it cannot be superseded.
 #[must_use]
 pub fn supersede_row(id: &StoredId, row: &Row, now: Timestamp, keeper: &dyn RowKeeper) -> Option<Row> {
-    if row.superseded_at.is_some() || !keeper.verify(id, row) {
+    if !may_move(id, row, keeper) {
         return None;
     }
     let mut after = Row { superseded_at: Some(now), ..row.clone() };

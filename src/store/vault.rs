@@ -1,7 +1,7 @@
 //! Sealing at rest, field by field. Under every name a store sees lies a hash or a MAC, under every value a seal.
 //!
 //! ```text
-//! subject key = MAC(index: len ‖ origin ‖ subject)        SessionRef = MAC(index: stored id)
+//! subject key = MAC(index: len ‖ origin ‖ subject)        SessionRef = SipHash(index: stored id)
 //! row:    sealed part bound to "row" ‖ stored id; MAC over origin ‖ stored id ‖ every column ‖ sealed part
 //! field:  tag = MAC(KDF(index, session id): name)
 //!         version(1) ‖ key id(4) ‖ nonce(24) ‖ XAES(KDF(ring, session id): len ‖ name ‖ JSON) ‖ tag(16)
@@ -25,6 +25,7 @@ use crate::{
         random::RandomError,
         root_keys::{KeyId, Purpose},
         seal::Seal,
+        sip,
         xaes::{NONCE, TAG, XaesKey},
     },
     id::{SessionDigest, SessionId, SessionRef, StoredId, SubjectKey},
@@ -92,7 +93,7 @@ impl Vault {
     }
 
     pub(crate) fn session_ref(&self, id: &StoredId) -> SessionRef {
-        SessionRef(self.ring.index().session_ref.tag(&[id.as_bytes()]))
+        SessionRef(sip::digest_16(&self.ring.index().session_ref, id.as_bytes()))
     }
 
     pub(crate) fn context_key(&self) -> &[u8; 16] {

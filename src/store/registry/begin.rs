@@ -25,6 +25,8 @@ pub(crate) struct Beginning {
     pub(crate) replaces: Option<Replacement>,
     /// The times of the session it goes on from; none begins anew, now.
     pub(crate) continues: Option<Continued>,
+    /// The end that the application wants for it, if that comes sooner.
+    pub(crate) ends_by: Option<Timestamp>,
 }
 
 /// The times that a session keeps under a new id.
@@ -74,7 +76,8 @@ impl Registry {
         let continues = beginning.continues;
         let authenticated_at = continues.and_then(|times| times.authenticated_at).unwrap_or(now);
         let absolute = authenticated_at + self.timeouts.absolute_of(remembered);
-        let ends_at = continues.and_then(|times| times.ends_at).unwrap_or(absolute).min(absolute);
+        let kept_end = continues.and_then(|times| times.ends_at);
+        let ends_at = [kept_end, beginning.ends_by].into_iter().flatten().fold(absolute, Timestamp::min);
         let keeper = self.vault.keeper(RowEdit::None);
         let row = Row {
             rotation: Rotation::begin(now),

@@ -102,11 +102,11 @@ impl Registry {
         self.sink.record(&event);
     }
 
-    /// Says that the store did not do what was asked, and to those who debug, what it said.
+    /// Says that the store did not do what was asked, and in the log what it said: a locked file, a full disk.
     pub(in crate::store) fn store_failed(&self, verb: StoreVerb, error: &StoreError) {
         self.event(SessionEvent::StoreUnavailable(verb));
         let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-        tracing::debug!(target: "portcullis", verb = verb.name(), cause, "the session store failed");
+        tracing::warn!(target: "portcullis", verb = verb.name(), cause, "the session store failed");
     }
 
     pub(crate) fn session_ref(&self, id: &StoredId) -> SessionRef {

@@ -23,12 +23,12 @@ enum Began {
 impl SessionData {
     /// Creates the session that `record` is to be: after a login, under a new id, or for somebody anonymous.
     pub(super) async fn begin(&self, record: &mut Record) -> Result<(), RegistryError> {
-        let (intent, live, leaving, alias) = {
+        let (intent, live, flushed) = {
             let mut state = self.state();
-            (state.intent.take(), state.live.clone(), state.leaving, state.alias)
+            // After `flush` the core keeps the id it knew, after `cycle_id` it has made up another.
+            let flushed = state.leaving && (state.left_unread || state.alias == Some(record.id));
+            (state.intent.take().map(|intent| *intent), state.live.clone(), flushed)
         };
-        // After `flush` the core keeps the id it knew, after `cycle_id` it has made up another.
-        let flushed = leaving && alias == Some(record.id);
         if let (None, Some(old)) = (&intent, &live)
             && self.is_dropped(old)
         {
@@ -38,7 +38,10 @@ impl SessionData {
         let (beginning, event) = match (intent, live) {
             (Some(Intent::Login { private, remembered }), old) => {
                 let replaces = old.map(|old| Replacement::End(*old.stored_id()));
-                (Beginning { private, remembered, fields, replaces, continues: None }, Began::Login)
+                (
+                    Beginning { private, remembered, fields, replaces, continues: None, ends_by: None },
+                    Began::Login,
+                )
             }
             (Some(Intent::Reauthentication { methods }), Some(old)) => {
                 let (mut beginning, continued) = self.going_on(&old, fields, true).await?;
@@ -61,11 +64,19 @@ impl SessionData {
                 let private = self.anonymous();
                 let replaces = old.map(|old| Replacement::End(*old.stored_id()));
                 (
-                    Beginning { private, remembered: false, fields, replaces, continues: None },
+                    Beginning {
+                        private,
+                        remembered: false,
+                        fields,
+                        replaces,
+                        continues: None,
+                        ends_by: None,
+                    },
                     Began::Anonymous,
                 )
             }
         };
+        let beginning = Beginning { ends_by: self.wished_end(record), ..beginning };
         let issued = self.registry.begin(beginning).await?;
         let session = self.registry.session_ref(issued.admitted.snapshot().stored_id());
         self.registry.event(match event {
@@ -79,7 +90,7 @@ impl SessionData {
     }
 
     fn began(&self, issued: Issued, record: &mut Record) {
-        let snapshot = issued.admitted.snapshot().clone();
+        let snapshot = issued.admitted.shared();
         let baseline =
             record.data.iter().filter_map(|(name, value)| Some((name.clone(), json(value).ok()?))).collect();
         let mut state = self.state();
@@ -88,6 +99,7 @@ impl SessionData {
         state.settle(&self.registry, snapshot);
         state.baseline = Some(baseline);
         state.leaving = false;
+        state.left_unread = false;
         state.gone = false;
         state.deadline = Timestamp::MAX;
         if let Some(alias) = state.alias {
@@ -127,6 +139,7 @@ impl SessionData {
             fields,
             replaces: Some(replaces),
             continues: None,
+            ends_by: None,
         };
         Ok((beginning, continued))
     }

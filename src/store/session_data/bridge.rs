@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use time::OffsetDateTime;
 use tower_sessions_core::{
     SessionStore,
     session::{Id, Record},
@@ -13,7 +12,6 @@ use zeroize::Zeroizing;
 
 use super::{SessionData, date, json};
 use crate::{
-    clock::Timestamp,
     events::SessionEvent,
     session::Snapshot,
     store::{contract::StoreError, registry::RegistryError, row::Row},
@@ -87,9 +85,8 @@ impl SessionData {
                 fields.push((keys.tag(name), None));
             }
         }
-        let deadline = instant(record.expiry_date);
-        let shortened = record.expiry_date != self.given_expiry && deadline < self.state().deadline;
-        let deadline = shortened.then_some(deadline);
+        let present = self.state().deadline;
+        let deadline = self.wished_end(record).filter(|wished| *wished < present);
         if fields.is_empty() && deadline.is_none() {
             return Ok(());
         }
@@ -99,7 +96,7 @@ impl SessionData {
             self.is_dropped(snapshot);
             return Ok(());
         };
-        self.committed(snapshot, record, written, &row, shortened);
+        self.committed(snapshot, record, written, &row, deadline.is_some());
         Ok(())
     }
 
@@ -150,7 +147,14 @@ impl SessionStore for SessionData {
     }
 
     async fn save(&self, record: &Record) -> session_store::Result<()> {
-        let live = { self.state().live.clone() };
+        let live = {
+            let state = self.state();
+            if state.leaving {
+                // Deleted, and not created anew: it ends when the request does, whatever is in it.
+                return Ok(());
+            }
+            state.live.clone()
+        };
         match live {
             Some(snapshot) => self.write(&snapshot, record).await.map_err(|_| unavailable()),
             // An empty create led nowhere, and something was written after it.
@@ -164,8 +168,9 @@ impl SessionStore for SessionData {
     async fn load(&self, id: &Id) -> session_store::Result<Option<Record>> {
         self.mark_read();
         let live = {
-            let state = self.state();
+            let mut state = self.state();
             if state.leaving || state.alias != Some(*id) {
+                state.left_unread = state.leaving;
                 return Ok(None);
             }
             state.live.clone()
@@ -190,9 +195,4 @@ impl SessionStore for SessionData {
 /// What a handler's `Session` says when the store does not answer: no detail, it may end in a response.
 fn unavailable() -> session_store::Error {
     session_store::Error::Backend("the session store did not answer as it should".into())
-}
-
-fn instant(date: OffsetDateTime) -> Timestamp {
-    let millis = u64::try_from(date.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
-    Timestamp::from_millis(millis)
 }

@@ -22,9 +22,12 @@ use std::{
     },
 };
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use time::OffsetDateTime;
-use tower_sessions_core::{Expiry, Session, session::Id};
+use tower_sessions_core::{
+    Expiry, Session,
+    session::{Id, Record},
+};
 use zeroize::Zeroizing;
 
 use super::{
@@ -34,13 +37,13 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::StoredId,
-    session::{Admitted, ClientContext, Private, Snapshot},
+    session::{Admitted, ClientContext, Private, Snapshot, Standing},
 };
 
 /// The session of one request.
 pub(crate) struct SessionData {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) client: Client,
+    pub(crate) asking: Asking,
     /// Who was let in when the request began; what follows does not change it.
     initial: Option<Admitted>,
     /// The expiry the core was given. It states it again at every save; another one was set by a handler.
@@ -49,14 +52,33 @@ pub(crate) struct SessionData {
     state: Mutex<State>,
 }
 
-/// What the client of the request shows, kept until a session is created for it.
+/// What a request shows of its client, kept until a session is created for it or ended. Copies no bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Client {
-    pub(crate) user_agent: Option<HeaderValue>,
+pub(crate) struct Asking {
+    pub(crate) now: Timestamp,
     pub(crate) address: Option<IpAddr>,
+    user_agent: Option<HeaderValue>,
+    cookie: Option<HeaderValue>,
+    more_cookies: Vec<HeaderValue>,
 }
 
-impl Client {
+impl Asking {
+    pub(crate) fn new(headers: &HeaderMap, address: Option<IpAddr>, now: Timestamp) -> Self {
+        let user_agent = single(headers, &header::USER_AGENT).cloned();
+        let mut cookies = headers.get_all(header::COOKIE).iter().cloned();
+        Self { now, address, user_agent, cookie: cookies.next(), more_cookies: cookies.collect() }
+    }
+
+    /// The User-Agent field; two of them are as good as none.
+    pub(crate) fn user_agent(headers: &HeaderMap) -> Option<&[u8]> {
+        single(headers, &header::USER_AGENT).map(HeaderValue::as_bytes)
+    }
+
+    /// The Cookie fields.
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.cookie.iter().chain(&self.more_cookies).map(HeaderValue::as_bytes)
+    }
+
     pub(crate) fn context(&self) -> ClientContext<'_> {
         ClientContext {
             user_agent: self.user_agent.as_ref().map(HeaderValue::as_bytes),
@@ -77,6 +99,14 @@ pub(crate) enum CookieChange {
     Remove,
 }
 
+impl CookieChange {
+    /// Sets what was issued.
+    pub(crate) fn set(issued: &Issued) -> Self {
+        let ends_at = issued.admitted.snapshot().fixed().ends_at;
+        Self::Set { cookie: issued.cookie.clone(), token: issued.token.clone(), ends_at }
+    }
+}
+
 /// What the next new session is for.
 pub(crate) enum Intent {
     /// Somebody signed in.
@@ -87,7 +117,7 @@ pub(crate) enum Intent {
 
 #[derive(Default)]
 struct State {
-    live: Option<Snapshot>,
+    live: Option<Arc<Snapshot>>,
     /// The name the core knows the session by: from its reference, so that a `{:?}` of a `Session` says nothing.
     alias: Option<Id>,
     /// The JSON of each field as the store has it; none before the first load.
@@ -95,11 +125,13 @@ struct State {
     deadline: Timestamp,
     /// `delete` was called: what follows decides whether it was a flush or a new id.
     leaving: bool,
+    /// After `delete` the data was asked for, and there was none: what is created then is a session of nobody.
+    left_unread: bool,
     /// The store says that the session is over: what is written to it is dropped.
     gone: bool,
     /// A login or a new id did not come about: nothing of this request is written any more.
     abandoned: bool,
-    intent: Option<Intent>,
+    intent: Option<Box<Intent>>,
     store_failed: bool,
     cookies: CookieChange,
 }
@@ -107,20 +139,19 @@ struct State {
 impl SessionData {
     pub(crate) fn new(
         registry: Arc<Registry>,
-        client: Client,
+        asking: Asking,
         admitted: Option<Admitted>,
         cookies: CookieChange,
-        now: Timestamp,
     ) -> Self {
         let mut state = State { cookies, ..State::default() };
-        let mut ends_at = now + registry.timeouts.absolute_of(false);
+        let mut ends_at = asking.now + registry.timeouts.absolute_of(false);
         if let Some(admitted) = &admitted {
             ends_at = admitted.snapshot().fixed().ends_at;
-            state.settle(&registry, admitted.snapshot().clone());
+            state.settle(&registry, admitted.shared());
         }
         Self {
             registry,
-            client,
+            asking,
             initial: admitted,
             given_expiry: date(ends_at),
             was_read: AtomicBool::new(false),
@@ -140,7 +171,7 @@ impl SessionData {
     }
 
     /// The session as it is now: after a login another one than at the beginning.
-    pub(crate) fn current(&self) -> Option<Snapshot> {
+    pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
         self.state().live.clone()
     }
 
@@ -159,14 +190,28 @@ impl SessionData {
         self.state().store_failed
     }
 
-    /// What is to be done with our cookies.
+    /// What is to be done with our cookies: nothing, where the session ended while the request ran. A late answer must
+    /// not overwrite the cookies of the next login (attacks A08, A09).
     pub(crate) fn take_cookies(&self) -> CookieChange {
-        std::mem::take(&mut self.state().cookies)
+        let mut state = self.state();
+        let cookies = std::mem::take(&mut state.cookies);
+        let ended = |live: &Arc<Snapshot>| self.registry.standing(live) == Standing::Revoked;
+        match cookies {
+            CookieChange::Set { .. } if state.gone || state.live.as_ref().is_some_and(ended) => {
+                CookieChange::None
+            }
+            other => other,
+        }
+    }
+
+    /// The end that a handler has set with `Session::set_expiry`, if it did.
+    fn wished_end(&self, record: &Record) -> Option<Timestamp> {
+        (record.expiry_date != self.given_expiry).then(|| instant(record.expiry_date))
     }
 
     /// The next new session is for this.
     pub(crate) fn intend(&self, intent: Intent) {
-        self.state().intent = Some(intent);
+        self.state().intent = Some(Box::new(intent));
     }
 
     /// A login or a new id that did not come about: nothing half-done may be written, and the old session stays.
@@ -193,7 +238,7 @@ impl SessionData {
             CookieChange::None | CookieChange::Remove => None,
         };
         state.cookies = CookieChange::Set { cookie: issued.cookie, token, ends_at };
-        state.live = Some(issued.admitted.snapshot().clone());
+        state.live = Some(issued.admitted.shared());
     }
 
     /// A lone `flush` or `delete`, with nothing written after it: the session to be ended.
@@ -208,7 +253,7 @@ impl SessionData {
 
     /// The private part of a session of nobody, bound to this client.
     pub(crate) fn anonymous(&self) -> Private {
-        let client = self.client.context();
+        let client = self.asking.context();
         let context = client.digest(self.registry.vault.context_key());
         Private { context, client: client.label(), ..Private::default() }
     }
@@ -220,7 +265,7 @@ impl SessionData {
 }
 
 impl State {
-    fn settle(&mut self, registry: &Registry, snapshot: Snapshot) {
+    fn settle(&mut self, registry: &Registry, snapshot: Arc<Snapshot>) {
         self.alias = Some(Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0)));
         self.live = Some(snapshot);
     }
@@ -230,6 +275,16 @@ impl fmt::Debug for SessionData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionData(..)")
     }
+}
+
+fn instant(date: OffsetDateTime) -> Timestamp {
+    let millis = u64::try_from(date.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
+    Timestamp::from_millis(millis)
+}
+
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
 }
 
 pub(crate) fn date(at: Timestamp) -> OffsetDateTime {

@@ -31,7 +31,7 @@ use super::{
     },
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, rotate_row, supersede_row},
+    steps::{RowChange, commit_row, may_move, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
@@ -79,19 +79,11 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT);
         let refused = |error: &sqlx::Error| SqliteOpenError::refused(path, error);
         // One connection writes: writers of this process queue in order, and none of them spins on SQLite's lock.
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_with(options.clone())
-            .await
-            .map_err(|error| refused(&error))?;
+        let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(BUSY_TIMEOUT);
+        let writer = connect(writer, &options).await.map_err(|error| refused(&error))?;
         let index = schema::migrate(&writer, path).await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(4)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_with(options.read_only(true))
-            .await
-            .map_err(|error| refused(&error))?;
+        let readers = SqlitePoolOptions::new().max_connections(4).acquire_timeout(BUSY_TIMEOUT);
+        let readers = connect(readers, &options.read_only(true)).await.map_err(|error| refused(&error))?;
         Ok(Self(Arc::new(Shared {
             clock,
             readers,
@@ -114,16 +106,17 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Writes the check value of the index secret with the first session, and finds out who else wrote one.
-    async fn write_index(&self, step: &mut Transaction<'static, Sqlite>) -> Result<(), StoreError> {
+    /// Writes the check value of the index secret with the first session, and finds out who else wrote one. Only when
+    /// the step is committed is it known to stand.
+    async fn write_index(&self, step: &mut Transaction<'static, Sqlite>) -> Result<bool, StoreError> {
         let claimed = *self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(check) = claimed
             && !self.0.index_written.load(Ordering::Acquire)
         {
             schema::write_index(step, check).await?;
-            self.0.index_written.store(true, Ordering::Release);
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 }
 
@@ -131,11 +124,11 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
         let (mut step, now) = self.step().await?;
-        self.write_index(&mut step).await?;
+        let wrote_index = self.write_index(&mut step).await?;
         if rows::exists(&mut step, &new.id).await? {
             return Err(CreateError::Taken);
         }
-        let mut row = new.row;
+        let mut row = Row { predecessor: None, ..new.row };
         row.epoch = match row.subject {
             Some(subject) => rows::epoch(&mut step, &subject).await?,
             None => 0,
@@ -144,7 +137,7 @@ impl Store for SqliteStore {
             Some(Replacement::End(old)) => rows::end(&mut step, &old, now).await?,
             Some(Replacement::Move(old)) => {
                 let live = rows::live(&mut *step, &old, now).await?;
-                live.filter(|row| row.superseded_at.is_none()).ok_or(CreateError::ReplacedGone)?;
+                live.filter(|row| may_move(&old, row, new.keeper)).ok_or(CreateError::ReplacedGone)?;
                 rows::end(&mut step, &old, now).await?;
             }
             Some(Replacement::Supersede(old)) => {
@@ -161,6 +154,9 @@ impl Store for SqliteStore {
             rows::write_field(&mut step, &new.id, tag, Some(value)).await?;
         }
         self.finish(step).await?;
+        if wrote_index {
+            self.0.index_written.store(true, Ordering::Release);
+        }
         Ok(row)
     }
 
@@ -265,6 +261,23 @@ impl Store for SqliteStore {
     }
 }
 
+/// Connects; tries again for a while where another process has the file locked. SQLite itself does not wait when the
+/// journal mode of a new file is changed.
+async fn connect(pool: SqlitePoolOptions, options: &SqliteConnectOptions) -> sqlx::Result<SqlitePool> {
+    let mut tries = 0;
+    loop {
+        match pool.clone().connect_with(options.clone()).await {
+            Err(sqlx::Error::Database(error))
+                if error.code().as_deref() == Some(BUSY) && tries < MOST_TRIES =>
+            {
+                tries += 1;
+                tokio::time::sleep(BUSY_TIMEOUT / MOST_TRIES).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SqliteStore")
@@ -273,6 +286,10 @@ impl fmt::Debug for SqliteStore {
 
 /// How long a step waits for other writers before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// SQLite's code for a file that another connection has locked.
+const BUSY: &str = "5";
+const MOST_TRIES: u32 = 100;
 
 /// How often the feed is looked at for what other processes wrote.
 const POLL: Duration = Duration::from_millis(100);

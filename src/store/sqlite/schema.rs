@@ -7,11 +7,11 @@ use sqlx::{Sqlite, SqlitePool, Transaction};
 use super::super::contract::StoreError;
 
 /// Why the file is no session store, and what to do about it.
-#[derive(Debug)]
+///
+/// `Debug` says the same as `Display`, because `main` shows an error with `Debug`.
 pub struct SqliteOpenError {
     fault: String,
     remedy: &'static str,
-    source: Option<sqlx::Error>,
 }
 
 impl SqliteOpenError {
@@ -19,37 +19,29 @@ impl SqliteOpenError {
         Self {
             fault: format!("the session database {} cannot be opened ({error})", path.display()),
             remedy: "check that its folder exists, that this process may write there, and that it is an SQLite file",
-            source: None,
         }
-    }
-
-    fn failed(path: &Path, error: sqlx::Error) -> Self {
-        Self { source: Some(error), ..Self::refused(path, &sqlx::Error::PoolClosed).with_fault(path) }
-    }
-
-    fn with_fault(mut self, path: &Path) -> Self {
-        self.fault = format!("the session database {} cannot be prepared", path.display());
-        self
     }
 }
 
 impl fmt::Display for SqliteOpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.fault, self.remedy)
+        write!(f, "{}. Remedy: {}.", self.fault, self.remedy)
     }
 }
 
-impl std::error::Error for SqliteOpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|error| error as _)
+impl fmt::Debug for SqliteOpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
+
+impl std::error::Error for SqliteOpenError {}
 
 /// Brings the file to this version's tables, and gives the check value of the index secret it belongs to.
 ///
 /// Safe under several processes at once: the first takes the write lock, the others find the work done.
 pub(super) async fn migrate(writer: &SqlitePool, path: &Path) -> Result<Option<[u8; 16]>, SqliteOpenError> {
-    let failed = |error| SqliteOpenError::failed(path, error);
+    let failed = |error: sqlx::Error| SqliteOpenError::refused(path, &error);
     let mut step = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     let (version,): (i64,) =
         sqlx::query_as("PRAGMA user_version").fetch_one(&mut *step).await.map_err(failed)?;
@@ -60,7 +52,6 @@ pub(super) async fn migrate(writer: &SqlitePool, path: &Path) -> Result<Option<[
                 path.display()
             ),
             remedy: "use that version, or another file",
-            source: None,
         });
     }
     if version < VERSION {

@@ -1,0 +1,64 @@
+//! What is promised of `purge`.
+
+use std::time::Duration;
+
+use portcullis::store::{NewSession, Replacement, Revocation};
+
+use crate::stage::{Fields, IDLE, MILLI, Stage, WINDOW, id, session, subject, tag};
+
+/// Purges until nothing is left to purge. How many sessions went.
+async fn purge(stage: &Stage, window: Duration) -> u64 {
+    let mut purged = 0;
+    loop {
+        match stage.store.purge(window).await.unwrap() {
+            0 => return purged,
+            batch => purged += batch,
+        }
+    }
+}
+
+pub(crate) async fn a_purge_removes_what_is_over_and_nothing_else(stage: Stage) {
+    // More than a store takes in one batch.
+    const OVER: u32 = 1200;
+    for number in 0..OVER {
+        let fields = vec![(tag(1), b"old".to_vec())];
+        stage.store.create(NewSession { fields, ..session(id(number), stage.row()) }).await.unwrap();
+    }
+    stage.clock.advance(MILLI);
+    let (live, superseded) = (id(OVER), id(OVER + 1));
+    let row = stage.create_with(live, tag(1), b"new").await;
+    stage.create(superseded, stage.row_of(subject(1))).await;
+    stage.replace(id(OVER + 2), Replacement::Supersede(superseded)).await.unwrap();
+    assert_eq!(purge(&stage, WINDOW).await, 0);
+    stage.clock.advance(IDLE - MILLI);
+    assert_eq!(purge(&stage, WINDOW).await, u64::from(OVER));
+    assert_eq!(stage.load(live).await, Some((row, [(tag(1), b"new".to_vec())].into())));
+    stage.loaded(superseded).await;
+    // Their ids are free again, and none of their data is left.
+    for number in 0..OVER {
+        stage.create(id(number), stage.row()).await;
+        assert_eq!(stage.fields(id(number)).await, Fields::new());
+    }
+    assert_eq!(stage.feed().await, [], "the end of its time is no revocation");
+}
+
+pub(crate) async fn a_purge_drops_revocations_older_than_the_window_only(stage: Stage) {
+    for (number, pause) in [(1, MILLI), (2, WINDOW), (3, Duration::ZERO)] {
+        stage.store.revoke(&id(number)).await.unwrap();
+        stage.clock.advance(pause);
+    }
+    stage.store.revoke_subject(&subject(1)).await.unwrap();
+    let kept = [Revocation::Session(id(2)), Revocation::Session(id(3)), Revocation::Subject(subject(1), 1)];
+    purge(&stage, WINDOW + MILLI).await;
+    assert_eq!(stage.feed().await.len(), 4);
+    purge(&stage, WINDOW).await;
+    assert_eq!(stage.feed().await, kept);
+}
+
+pub(crate) async fn a_purge_keeps_epochs(stage: Stage) {
+    stage.store.revoke_subject(&subject(1)).await.unwrap();
+    stage.clock.advance(WINDOW);
+    purge(&stage, Duration::ZERO).await;
+    assert_eq!(stage.feed().await, []);
+    assert_eq!(stage.create(id(1), stage.row_of(subject(1))).await.epoch, 1);
+}
