@@ -142,7 +142,8 @@ pub struct CommitRequest<'a> {
     pub fields: Vec<(FieldTag, Option<Vec<u8>>)>,
     /// A deadline to shorten to, and `ends_at` with it; a later one than the present changes nothing.
     pub deadline: Option<Timestamp>,
-    /// Whether `keeper` is to edit the sealed part; `claims_version` rises, and the feed says so.
+    /// Whether `keeper` is to edit the sealed part; `claims_version` rises, and the feed says so, for the ids that this one
+    /// superseded as well ([`Revocation::Claims`] with the highest version).
     pub edit: bool,
     /// Edits and signs.
     pub keeper: &'a dyn RowKeeper,

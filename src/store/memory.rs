@@ -143,6 +143,12 @@ impl Store for MemoryStore {
         }
         if request.edit {
             inner.publish(Revocation::Claims(request.id, after.claims_version), now);
+            // Cookies of the ids before this one carry the old claims too.
+            let mut before = after.predecessor;
+            while let Some(id) = before {
+                inner.publish(Revocation::Claims(id, u64::MAX), now);
+                before = inner.sessions.get(&id).and_then(|stored| stored.row.predecessor);
+            }
         }
         drop(inner);
         self.0.news.notify_waiters();

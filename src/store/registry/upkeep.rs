@@ -67,6 +67,9 @@ impl Registry {
         })?;
         let row = committed.ok_or(RegistryError::Gone)?;
         self.revoked_here(Revocation::Claims(stored_id, row.claims_version));
+        if let Some(predecessor) = row.predecessor {
+            self.revoked_here(Revocation::Claims(predecessor, u64::MAX));
+        }
         self.event(SessionEvent::ClaimsChanged(self.session_ref(&stored_id)));
         self.reissue(snapshot, &row)
     }

@@ -140,6 +140,10 @@ impl SessionStore for SessionData {
         }
         let begun = self.begin(record).await;
         begun.map_err(|error| {
+            if let (RegistryError::Gone, Some(old)) = (&error, self.current()) {
+                self.state().gone = true;
+                self.is_dropped(&old);
+            }
             self.state().store_failed |= matches!(error, RegistryError::Store);
             self.abandon();
             unavailable()

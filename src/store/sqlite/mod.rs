@@ -4,6 +4,8 @@
 //! processes for SQLite's lock. `synchronous = FULL`: what a step wrote survives a loss of power (about 0.2 ms a write
 //! on a local disk), so a revocation is never taken back.
 
+mod columns;
+mod feed;
 mod rows;
 mod schema;
 
@@ -179,7 +181,8 @@ impl Store for SqliteStore {
             rows::write_field(&mut step, &request.id, tag, value.as_deref()).await?;
         }
         if request.edit {
-            rows::publish(&mut step, &Revocation::Claims(request.id, after.claims_version), now).await?;
+            feed::publish(&mut step, &Revocation::Claims(request.id, after.claims_version), now).await?;
+            rows::outdate_predecessors(&mut step, after.predecessor, now).await?;
         }
         self.finish(step).await?;
         Ok(Some(after))
@@ -213,7 +216,7 @@ impl Store for SqliteStore {
         let live = rows::list(&mut *step, subject, now).await?.len();
         let epoch = rows::raise_epoch(&mut step, subject).await?;
         rows::remove_all(&mut step, subject).await?;
-        rows::publish(&mut step, &Revocation::Subject(*subject, epoch), now).await?;
+        feed::publish(&mut step, &Revocation::Subject(*subject, epoch), now).await?;
         self.finish(step).await?;
         Ok(u64::try_from(live).unwrap_or(u64::MAX))
     }
@@ -241,7 +244,7 @@ impl Store for SqliteStore {
             let news = self.0.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let batch = rows::feed(&self.0.readers, from, self.0.clock.now()).await?;
+            let batch = feed::read(&self.0.readers, from, self.0.clock.now()).await?;
             if !batch.entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
                 return Ok(batch);
             }

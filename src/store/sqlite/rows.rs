@@ -1,30 +1,23 @@
-//! The statements: rows to columns and back.
+//! The statements over sessions, their fields and their users.
 
 use std::time::Duration;
 
-use sqlx::{Executor, FromRow, Row as _, Sqlite, Transaction, sqlite::SqliteRow};
+use sqlx::{Executor, Sqlite};
 
-use super::super::{
-    contract::{FeedBatch, FeedPosition, StoreError},
-    revocations::Revocation,
-    row::{FieldTag, Row},
-    steps::is_live,
+use super::{
+    super::{
+        contract::StoreError,
+        revocations::Revocation,
+        row::{FieldTag, Row},
+        steps::is_live,
+    },
+    columns::{Done, Found, Step, before, instant, signed, unsigned},
+    feed::publish,
 };
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
-    session::Rotation,
 };
-
-type Step<'a> = Transaction<'a, Sqlite>;
-type Done<T = ()> = Result<T, StoreError>;
-
-/// A row with the present epoch of its user.
-struct Found {
-    id: StoredId,
-    row: Row,
-    subject_epoch: u64,
-}
 
 pub(super) async fn exists(step: &mut Step<'_>, id: &StoredId) -> Done<bool> {
     let found = sqlx::query("SELECT 1 FROM portcullis_sessions WHERE id = ?")
@@ -160,6 +153,26 @@ pub(super) async fn end(step: &mut Step<'_>, id: &StoredId, now: Timestamp) -> D
     Ok(())
 }
 
+/// Cookies of the ids before a session's present one carry its old claims too.
+pub(super) async fn outdate_predecessors(
+    step: &mut Step<'_>,
+    predecessor: Option<StoredId>,
+    now: Timestamp,
+) -> Done {
+    let mut before = predecessor;
+    while let Some(id) = before {
+        publish(step, &Revocation::Claims(id, u64::MAX), now).await?;
+        let found: Option<(Option<Vec<u8>>,)> =
+            sqlx::query_as("SELECT predecessor FROM portcullis_sessions WHERE id = ?")
+                .bind(id.as_bytes().as_slice())
+                .fetch_optional(&mut **step)
+                .await
+                .map_err(StoreError::new)?;
+        before = found.and_then(|(id,)| id?.try_into().ok()).map(StoredId::from_bytes);
+    }
+    Ok(())
+}
+
 pub(super) async fn remove_all(step: &mut Step<'_>, subject: &SubjectKey) -> Done {
     sqlx::query("DELETE FROM portcullis_sessions WHERE subject = ?")
         .bind(subject.as_bytes().as_slice())
@@ -190,23 +203,6 @@ pub(super) async fn raise_epoch(step: &mut Step<'_>, subject: &SubjectKey) -> Do
     Ok(unsigned(epoch))
 }
 
-pub(super) async fn publish(step: &mut Step<'_>, revocation: &Revocation, now: Timestamp) -> Done {
-    let (kind, of, value): (i64, &[u8], u64) = match revocation {
-        Revocation::Session(id) => (SESSION, id.as_bytes(), 0),
-        Revocation::Claims(id, version) => (CLAIMS, id.as_bytes(), *version),
-        Revocation::Subject(subject, epoch) => (SUBJECT, subject.as_bytes(), *epoch),
-    };
-    sqlx::query("INSERT INTO portcullis_revocations (at, kind, subject_of, value) VALUES (?, ?, ?, ?)")
-        .bind(instant(now))
-        .bind(kind)
-        .bind(of)
-        .bind(signed(value))
-        .execute(&mut **step)
-        .await
-        .map_err(StoreError::new)?;
-    Ok(())
-}
-
 /// Deletes up to `batch` sessions that are over, and the feed's entries before the window.
 pub(super) async fn purge(step: &mut Step<'_>, now: Timestamp, window: Duration, batch: u64) -> Done<u64> {
     let purged = sqlx::query(concat!(
@@ -225,113 +221,3 @@ pub(super) async fn purge(step: &mut Step<'_>, now: Timestamp, window: Duration,
         .map_err(StoreError::new)?;
     Ok(purged.rows_affected())
 }
-
-pub(super) async fn feed<'e>(
-    from: impl Executor<'e, Database = Sqlite>,
-    position: FeedPosition,
-    now: Timestamp,
-) -> Done<FeedBatch> {
-    // The last number is read in the same statement as the entries: what is written between two would be missed.
-    let (at, after) = match position {
-        FeedPosition::Window(window) => (before(now, window), 0),
-        FeedPosition::After(last) => (0, signed(last)),
-    };
-    let found: Vec<(i64, i64, i64, Vec<u8>, i64)> = sqlx::query_as(concat!(
-        "SELECT number, at, kind, subject_of, value FROM portcullis_revocations WHERE number > ? AND at >= ? ",
-        "UNION ALL SELECT COALESCE(MAX(number), 0), 0, -1, x'', 0 FROM portcullis_revocations ORDER BY number"
-    ))
-    .bind(after)
-    .bind(at)
-    .fetch_all(from)
-    .await
-    .map_err(StoreError::new)?;
-    let last = found.iter().map(|(number, ..)| unsigned(*number)).max().unwrap_or(0).max(unsigned(after));
-    let entry = |(_, at, kind, of, value): (i64, i64, i64, Vec<u8>, i64)| {
-        let value = unsigned(value);
-        let revocation = match kind {
-            SESSION => Revocation::Session(StoredId::from_bytes(of.try_into().ok()?)),
-            CLAIMS => Revocation::Claims(StoredId::from_bytes(of.try_into().ok()?), value),
-            SUBJECT => Revocation::Subject(SubjectKey::from_bytes(of.try_into().ok()?), value),
-            _ => return None,
-        };
-        Some((revocation, Timestamp::from_millis(unsigned(at))))
-    };
-    Ok(FeedBatch {
-        entries: found.into_iter().filter_map(entry).collect(),
-        position: FeedPosition::After(last),
-    })
-}
-
-impl FromRow<'_, SqliteRow> for Found {
-    fn from_row(from: &SqliteRow) -> sqlx::Result<Self> {
-        let number = |name: &str| from.try_get::<i64, _>(name).map(unsigned);
-        let at = |name: &str| number(name).map(Timestamp::from_millis);
-        let row = Row {
-            rotation: Rotation {
-                previous: number("previous")?,
-                floor: number("floor")?,
-                issued: number("issued")?,
-                rotated_at: at("rotated_at")?,
-            },
-            created_at: at("created_at")?,
-            renewed_at: at("renewed_at")?,
-            authenticated_at: at("authenticated_at")?,
-            deadline: at("deadline")?,
-            ends_at: at("ends_at")?,
-            superseded_at: from
-                .try_get::<Option<i64>, _>("superseded_at")?
-                .map(unsigned)
-                .map(Timestamp::from_millis),
-            predecessor: optional_bytes(from, "predecessor")?.map(StoredId::from_bytes),
-            subject: optional_bytes(from, "subject")?.map(SubjectKey::from_bytes),
-            epoch: number("epoch")?,
-            claims_version: number("claims_version")?,
-            upgrades: from.try_get("upgrades")?,
-            remembered: from.try_get("remembered")?,
-            key: bytes(from, "key")?,
-            sealed: from.try_get("sealed")?,
-            mac: bytes(from, "mac")?,
-        };
-        Ok(Self {
-            id: StoredId::from_bytes(bytes(from, "id")?),
-            row,
-            subject_epoch: number("subject_epoch")?,
-        })
-    }
-}
-
-fn bytes<const N: usize>(from: &SqliteRow, name: &str) -> sqlx::Result<[u8; N]> {
-    optional_bytes(from, name)?.ok_or_else(|| sqlx::Error::ColumnNotFound(name.into()))
-}
-
-fn optional_bytes<const N: usize>(from: &SqliteRow, name: &str) -> sqlx::Result<Option<[u8; N]>> {
-    let bytes: Option<Vec<u8>> = from.try_get(name)?;
-    match bytes {
-        Some(bytes) => bytes.try_into().map(Some).map_err(|_| sqlx::Error::ColumnDecode {
-            index: name.into(),
-            source: "not of the length this column has".into(),
-        }),
-        None => Ok(None),
-    }
-}
-
-/// SQLite's integers are signed. Nothing real reaches the limit; a value that does fails its row's MAC.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
-}
-
-fn instant(at: Timestamp) -> i64 {
-    signed(at.as_millis())
-}
-
-fn before(now: Timestamp, window: Duration) -> i64 {
-    instant(now).saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX))
-}
-
-const SESSION: i64 = 1;
-const CLAIMS: i64 = 2;
-const SUBJECT: i64 = 3;
