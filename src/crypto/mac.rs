@@ -5,14 +5,14 @@
 
 use std::fmt;
 
-use aes_gcm::aes::Aes256;
+use aes_gcm::aes::Aes256Enc;
 use cmac::{Cmac, KeyInit as _, Mac as _};
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 /// A key for message authentication; wiped on drop, mute in `Debug`.
 #[derive(Clone)]
-pub(crate) struct MacKey(Cmac<Aes256>);
+pub(crate) struct MacKey(Cmac<Aes256Enc>);
 
 impl MacKey {
     /// A key from 32 uniform bytes.

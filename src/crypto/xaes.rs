@@ -14,8 +14,9 @@
 use std::fmt;
 
 use aes_gcm::{
-    AeadInOut as _, Aes256Gcm, KeyInit as _,
-    aes::{Aes256, cipher::BlockCipherEncrypt as _},
+    AeadInOut as _, AesGcm, KeyInit as _,
+    aead::consts::U12,
+    aes::{Aes256Enc, cipher::BlockCipherEncrypt as _},
 };
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -28,20 +29,23 @@ pub(crate) const TAG: usize = 16;
 /// A key for XAES-256-GCM, expanded once; wiped on drop, mute in `Debug`.
 #[derive(Clone)]
 pub(crate) struct XaesKey {
-    aes: Aes256,
-    k1: Zeroizing<[u8; 16]>,
+    aes: Aes256Enc,
+    k1: Zeroizing<u128>,
 }
+
+/// AES-256-GCM without the decryption schedule of AES, which GCM never uses.
+type Aes256Gcm = AesGcm<Aes256Enc, U12>;
 
 impl XaesKey {
     /// A key from 32 uniform bytes.
     pub(crate) fn new(key: &[u8; 32]) -> Self {
-        let aes = Aes256::new(key.into());
+        let aes = Aes256Enc::new(key.into());
         let mut l = [0; 16].into();
         aes.encrypt_block(&mut l);
         let doubled = u128::from_be_bytes(l.into()) << 1;
         let carry = if l.first().is_some_and(|byte| byte >> 7 == 1) { 0x87 } else { 0 };
         l.zeroize();
-        Self { aes, k1: Zeroizing::new((doubled ^ carry).to_be_bytes()) }
+        Self { aes, k1: Zeroizing::new(doubled ^ carry) }
     }
 
     /// Encrypts `message` in place and returns its tag.
@@ -69,16 +73,11 @@ impl XaesKey {
     /// The key of one message, and the rest of its nonce.
     fn message_key(&self, nonce: &[u8; NONCE]) -> Option<(Aes256Gcm, [u8; 12])> {
         let (for_key, for_gcm) = nonce.split_first_chunk::<12>()?;
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *for_key;
         let mut key = Zeroizing::new([0; 32]);
         for (counter, half) in (1_u8..).zip(key.chunks_exact_mut(16)) {
-            let mut block = [0; 16];
-            for (byte, value) in block.iter_mut().zip([0, counter, b'X', 0].iter().chain(for_key)) {
-                *byte = *value;
-            }
-            for (byte, mask) in block.iter_mut().zip(self.k1.iter()) {
-                *byte ^= mask;
-            }
-            let mut block = block.into();
+            let message = u128::from_be_bytes([0, counter, b'X', 0, a, b, c, d, e, f, g, h, i, j, k, l]);
+            let mut block = (message ^ *self.k1).to_be_bytes().into();
             self.aes.encrypt_block(&mut block);
             half.copy_from_slice(&block);
             block.zeroize();

@@ -43,7 +43,7 @@ impl Identity {
     pub fn from_extensions(extensions: &Extensions) -> Result<Option<Self>, AuthRejection> {
         let attached = attached(extensions)?;
         // Only somebody who is signed in is an identity.
-        let signed_in = attached.admitted().and_then(Snapshot::subject).is_some();
+        let signed_in = attached.admitted().is_some_and(Snapshot::has_subject);
         Ok(signed_in.then(|| Self(attached.clone())))
     }
 

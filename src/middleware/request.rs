@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderValue, Method, Request, header};
+use http::{HeaderMap, Method, Request};
 
 use super::{attached::Attached, site::Site};
 use crate::{
-    clock::Timestamp,
     cookie::{Found, find, near_miss},
     crypto::OpenError,
     events::{CookieFault, SessionEvent},
     session::{
-        Admission, Admitted, AuthenticToken, ClientContext, ContextDigest, ContextRelation, Opened, Reason,
-        Snapshot, Standing, TokenError, Verdict, VerifiedRenewal, admit,
+        Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
+        Standing, TokenError, Verdict, VerifiedRenewal, admit,
     },
     store::{Asking, CookieChange, Renewal},
 };
@@ -23,8 +22,7 @@ pub(super) struct Incoming<'a> {
     site: &'a Arc<Site>,
     method: &'a Method,
     headers: &'a HeaderMap,
-    now: Timestamp,
-    client: ClientContext<'a>,
+    asking: Asking,
 }
 
 /// The first judgement, without waiting for anything.
@@ -49,19 +47,20 @@ impl<'a> Incoming<'a> {
     pub(super) fn new<B>(site: &'a Arc<Site>, request: &'a Request<B>) -> Self {
         let headers = request.headers();
         let address = site.client_address.as_ref().and_then(|find| find(request.extensions()));
-        let client = ClientContext { user_agent: Asking::user_agent(headers), address };
-        Self { site, method: request.method(), headers, now: site.registry.now(), client }
+        let asking = Asking::new(headers, address, site.registry.now());
+        Self { site, method: request.method(), headers, asking }
     }
 
     /// Judges the request as far as that goes without waiting.
-    pub(super) fn judge(&self) -> Judged {
+    pub(super) fn judge(self) -> Judged {
         let registry = &self.site.registry;
         match self.verdict() {
             Verdict::Admit(admitted) if registry.revocations.is_synced() => self.attach(Some(admitted)),
             Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
-                let shown = self.client.digest(registry.vault.context_key());
-                let relation = self.client.relation_to(token.context(), registry.vault.context_key());
+                let client = self.asking.context();
+                let shown = client.digest(registry.vault.context_key());
+                let relation = client.relation_to(token.context(), registry.vault.context_key());
                 let is_upgrade = self.method == Method::CONNECT || self.says("upgrade", "websocket");
                 self.ask(Question::Renew { token, relation, shown, is_upgrade })
             }
@@ -74,20 +73,12 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    fn attach(&self, admitted: Option<Admitted>) -> Judged {
-        Judged::Attach(Attached::new(self.site, self.asking(), admitted, CookieChange::None))
+    fn attach(self, admitted: Option<Admitted>) -> Judged {
+        Judged::Attach(Attached::new(self.site, self.asking, admitted, CookieChange::None))
     }
 
-    fn ask(&self, question: Question) -> Judged {
-        Judged::Ask(Box::new((self.asking(), question)))
-    }
-
-    fn asking(&self) -> Asking {
-        Asking::new(self.headers, self.client.address, self.now)
-    }
-
-    fn cookies(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes)
+    fn ask(self, question: Question) -> Judged {
+        Judged::Ask(Box::new((self.asking, question)))
     }
 
     /// Whether a field says `token`, alone or as one of several.
@@ -102,7 +93,7 @@ impl<'a> Incoming<'a> {
     fn verdict(&self) -> Verdict {
         let registry = &self.site.registry;
         let names @ [session_name, _] = self.site.cookies.names();
-        let [session, token] = find(self.cookies(), names);
+        let [session, token] = find(self.asking.cookies(), names);
         if session == Found::Several || token == Found::Several {
             registry.event(if session == Found::Several {
                 SessionEvent::SessionCookieRefused(CookieFault::Duplicate)
@@ -130,7 +121,7 @@ impl<'a> Incoming<'a> {
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
         }
         // Looked for only where nothing of ours came: the hot path never pays for it.
-        if let Some(kind) = near_miss(self.cookies(), session_name) {
+        if let Some(kind) = near_miss(self.asking.cookies(), session_name) {
             registry.event(SessionEvent::CookieNearMiss(kind));
         }
         Verdict::Anonymous
@@ -157,19 +148,19 @@ impl<'a> Incoming<'a> {
         let registry = &self.site.registry;
         let snapshot = opened.snapshot();
         let fixed = snapshot.fixed();
-        let relation = self.client.relation_to(&fixed.context, registry.vault.context_key());
+        let relation = self.asking.context().relation_to(&fixed.context, registry.vault.context_key());
         if let ContextRelation::Changed(signal) = relation
             && !fixed.context_changed
         {
             registry.event(SessionEvent::ContextChanged(registry.session_ref(snapshot.stored_id()), signal));
         }
         let standing = registry.standing(snapshot);
-        admit(opened, self.now, relation, standing)
+        admit(opened, self.asking.now, relation, standing)
     }
 
     fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
         let registry = &self.site.registry;
-        let authentic = match registry.tokens.authenticate(token, self.now) {
+        let authentic = match registry.tokens.authenticate(token, self.asking.now) {
             Ok(authentic) => authentic,
             Err(error) => return self.refuse_token(error),
         };
@@ -182,7 +173,7 @@ impl<'a> Incoming<'a> {
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
             return Verdict::Reject(stored_id, Reason::Revoked);
         }
-        match self.client.relation_to(authentic.context(), registry.vault.context_key()) {
+        match self.asking.context().relation_to(authentic.context(), registry.vault.context_key()) {
             ContextRelation::Rejected => return Verdict::Reject(stored_id, Reason::Context),
             // A session cookie that came with it has told of it already.
             ContextRelation::Changed(signal) if stale.is_none() => {

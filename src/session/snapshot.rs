@@ -107,7 +107,7 @@ impl Snapshot {
             context: ContextDigest::read(&mut reader)?,
         };
         let has_subject = flags & HAS_SUBJECT != 0;
-        let complete = reader.text().is_some() && reader.text().is_some() && reader.text().is_some();
+        let complete = reader.bytes().is_some() && reader.bytes().is_some() && reader.bytes().is_some();
         if !complete || !reader.is_done() {
             return None;
         }
@@ -129,23 +129,29 @@ impl Snapshot {
 
     /// Who is signed in; `None` for an anonymous session.
     pub(crate) fn subject(&self) -> Option<&str> {
-        self.has_subject.then(|| self.texts().0)
+        self.has_subject.then(|| self.text(0))
+    }
+
+    /// Whether anybody is signed in.
+    pub(crate) const fn has_subject(&self) -> bool {
+        self.has_subject
     }
 
     /// How the user was authenticated (RFC 8176 names), in the order given.
     pub(crate) fn methods(&self) -> impl Iterator<Item = &str> {
-        self.texts().1.split(' ').filter(|method| !method.is_empty())
+        self.text(1).split(' ').filter(|method| !method.is_empty())
     }
 
     /// The claims, a JSON object, or nothing.
     pub(crate) fn claims(&self) -> &str {
-        self.texts().2
+        self.text(2)
     }
 
-    fn texts(&self) -> (&str, &str, &str) {
+    /// The first, second or third text. What was sealed was text; it is checked again when it is read.
+    fn text(&self, number: usize) -> &str {
         let mut reader = Reader::new(self.bytes.get(FIXED..).unwrap_or_default());
-        let mut text = || reader.text().unwrap_or_default();
-        (text(), text(), text())
+        let text = std::iter::from_fn(|| reader.bytes()).nth(number);
+        text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
     }
 }
 

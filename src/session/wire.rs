@@ -24,7 +24,7 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// A text of up to 65,535 bytes; a longer one is cut short nowhere: its writer checks the length before.
+    /// A text of up to 65,535 bytes. No caller has a longer one; it would be left out, not cut.
     pub(super) fn text(&mut self, text: &str) {
         let length = u16::try_from(text.len()).unwrap_or(0);
         self.0.extend_from_slice(&length.to_be_bytes());
@@ -62,10 +62,15 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// A text, not checked to be one.
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::from(u16::from_be_bytes(self.array()?));
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        std::str::from_utf8(text).ok()
+        Some(text)
     }
 
     /// Whether nothing is left.

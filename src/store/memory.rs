@@ -149,9 +149,9 @@ impl Store for MemoryStore {
                 inner.publish(Revocation::Claims(id, u64::MAX), now);
                 before = inner.sessions.get(&id).and_then(|stored| stored.row.predecessor);
             }
+            drop(inner);
+            self.0.news.notify_waiters();
         }
-        drop(inner);
-        self.0.news.notify_waiters();
         Ok(Some(after))
     }
 
@@ -239,9 +239,10 @@ impl Store for MemoryStore {
                     FeedPosition::Window(window) => {
                         inner.feed.iter().filter(|(_, _, at)| *at + window >= now).collect()
                     }
-                    FeedPosition::After(last) => {
-                        inner.feed.iter().filter(|(number, ..)| *number > last).collect()
-                    }
+                    FeedPosition::After(last) => inner
+                        .feed
+                        .range(inner.feed.partition_point(|(number, ..)| *number <= last)..)
+                        .collect(),
                 };
                 if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
                     let entries = entries.into_iter().map(|(_, revocation, at)| (*revocation, *at)).collect();
@@ -274,8 +275,9 @@ impl Inner {
     }
 
     fn live_mut(&mut self, id: &StoredId, now: Timestamp) -> Option<&mut Stored> {
-        self.live(id, now)?;
-        self.sessions.get_mut(id)
+        let stored = self.sessions.get_mut(id)?;
+        let subject = stored.row.subject.and_then(|subject| self.subjects.get(&subject));
+        is_live(&stored.row, subject.map_or(0, |subject| subject.epoch), now).then_some(stored)
     }
 
     fn write(&mut self, id: &StoredId, row: Row) {

@@ -36,28 +36,28 @@ fn fields_open_for_their_session_and_name_alone() {
     let vault = Vault::new(&ring, ORIGIN);
     let (id, other) = (SessionId([1; 32]), SessionId([2; 32]));
     let (stored, other_stored) = (StoredId::from_bytes([3; 32]), StoredId::from_bytes([4; 32]));
-    let keys = vault.data_keys(&id, stored);
-    let (tag, sealed) = keys.seal("cart", b"[1,2]").unwrap();
-    let opened = keys.open(&tag, sealed.clone()).map(|(name, json)| (name, json.to_vec()));
-    assert_eq!(opened, Some(("cart".into(), b"[1,2]".to_vec())));
-    assert_eq!(keys.tag("cart"), tag);
+    let keys = vault.data_keys(id.clone(), stored);
+    let (tag, sealed) = vault.seal_field(&keys, "cart", b"[1,2]").unwrap();
+    let open = |vault: &Vault, keys: &DataKeys, tag: &FieldTag, sealed: &[u8]| {
+        vault.open_field(keys, tag, sealed.to_vec()).map(|(name, json)| (name, json.to_vec()))
+    };
+    assert_eq!(open(&vault, &keys, &tag, &sealed), Some(("cart".into(), b"[1,2]".to_vec())));
+    assert_eq!(vault.tag(&keys, "cart"), tag);
     let text = String::from_utf8_lossy(&sealed);
     assert!(!text.contains("cart") && !text.contains("[1,2]"));
-    assert!(keys.open(&keys.tag("role"), sealed.clone()).is_none(), "moved to another name");
-    assert!(vault.data_keys(&id, other_stored).open(&tag, sealed.clone()).is_none(), "moved to another row");
-    assert!(vault.data_keys(&other, stored).open(&tag, sealed.clone()).is_none(), "another session id");
-    assert_ne!(vault.data_keys(&other, stored).tag("cart"), tag, "names of two sessions cannot be matched");
-    assert!(
-        Vault::new(&ring, "https://b.example.com")
-            .data_keys(&id, stored)
-            .open(&tag, sealed.clone())
-            .is_none()
-    );
+    assert!(open(&vault, &keys, &vault.tag(&keys, "role"), &sealed).is_none(), "moved to another name");
+    let other_row = vault.data_keys(id.clone(), other_stored);
+    assert!(open(&vault, &other_row, &tag, &sealed).is_none(), "moved to another row");
+    let other_id = vault.data_keys(other, stored);
+    assert!(open(&vault, &other_id, &tag, &sealed).is_none(), "another session id");
+    assert_ne!(vault.tag(&other_id, "cart"), tag, "names of two sessions cannot be matched");
+    let elsewhere = Vault::new(&ring, "https://b.example.com");
+    assert!(open(&elsewhere, &elsewhere.data_keys(id, stored), &tag, &sealed).is_none(), "another origin");
     for n in 0..sealed.len() {
-        assert!(keys.open(&tag, sealed[..n].to_vec()).is_none());
+        assert!(open(&vault, &keys, &tag, &sealed[..n]).is_none());
         let mut changed = sealed.clone();
         changed[n] ^= 1;
-        assert!(keys.open(&tag, changed).is_none());
+        assert!(open(&vault, &keys, &tag, &changed).is_none());
     }
 }
 

@@ -69,9 +69,13 @@ impl Registry {
         let id = SessionId(random::bytes().inspect_err(|_| self.event(SessionEvent::NoRandomness))?);
         let stored_id = self.vault.stored_id(&digest::session_digest(&id));
         let (key, sealed) = self.vault.seal_private(&stored_id, &beginning.private)?;
-        let keys = self.vault.data_keys(&id, stored_id);
-        let sealed_field = |(name, json): &(String, Vec<u8>)| keys.seal(name, json);
-        let fields = beginning.fields.iter().map(sealed_field).collect::<Result<Vec<_>, _>>()?;
+        let fields = if beginning.fields.is_empty() {
+            Vec::new()
+        } else {
+            let keys = self.vault.data_keys(id.clone(), stored_id);
+            let seal = |(name, json): &(String, Vec<u8>)| self.vault.seal_field(&keys, name, json);
+            beginning.fields.iter().map(seal).collect::<Result<Vec<_>, _>>()?
+        };
         let remembered = beginning.remembered;
         let continues = beginning.continues;
         let authenticated_at = continues.and_then(|times| times.authenticated_at).unwrap_or(now);

@@ -45,10 +45,15 @@ impl Registry {
         deadline: Option<Timestamp>,
     ) -> Result<Option<Row>, StoreError> {
         let keeper = self.vault.keeper(RowEdit::None);
-        let request =
-            CommitRequest { id: *snapshot.stored_id(), fields, deadline, edit: false, keeper: &keeper };
+        // A sooner end must be known to cookies that are fresh beyond it, so they must renew, as after new claims.
+        let edit = deadline.is_some();
+        let request = CommitRequest { id: *snapshot.stored_id(), fields, deadline, edit, keeper: &keeper };
         let committed = self.store.commit(request).await;
-        committed.inspect_err(|error| self.store_failed(StoreVerb::Commit, error))
+        let row = committed.inspect_err(|error| self.store_failed(StoreVerb::Commit, error))?;
+        if let (true, Some(row)) = (edit, &row) {
+            self.revoked_here(Revocation::Claims(*snapshot.stored_id(), row.claims_version));
+        }
+        Ok(row)
     }
 
     /// Replaces the claims of a session; cookies with older ones must renew from now on, everywhere. One store call.

@@ -1,6 +1,6 @@
 //! The verbs that a `Session` of tower-sessions calls.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use tower_sessions_core::{
@@ -14,10 +14,17 @@ use super::{SessionData, date, json};
 use crate::{
     events::SessionEvent,
     session::Snapshot,
-    store::{contract::StoreError, registry::RegistryError, row::Row},
+    store::{contract::StoreError, registry::RegistryError, row::Row, vault::DataKeys},
 };
 
 impl SessionData {
+    /// The keys of the session's data, derived once.
+    fn keys(&self, snapshot: &Snapshot) -> Arc<DataKeys> {
+        let mut state = self.state();
+        let derive = || Arc::new(self.registry.vault.data_keys(snapshot.id(), *snapshot.stored_id()));
+        Arc::clone(state.keys.get_or_insert_with(derive))
+    }
+
     /// Loads the session's data. `None` if it is over.
     async fn fetch(
         &self,
@@ -32,12 +39,12 @@ impl SessionData {
             self.state().gone = true;
             return Ok(None);
         };
-        let id = snapshot.id();
-        let keys = self.registry.vault.data_keys(&id, *snapshot.stored_id());
+        let vault = &self.registry.vault;
+        let keys = self.keys(snapshot);
         let mut baseline = HashMap::with_capacity(fields.len());
         let mut data = HashMap::with_capacity(fields.len());
         for (tag, sealed) in fields {
-            let opened = keys.open(&tag, sealed);
+            let opened = vault.open_field(&keys, &tag, sealed);
             let Some((name, json, value)) = opened
                 .and_then(|(name, json)| serde_json::from_slice(&json).ok().map(|value| (name, json, value)))
             else {
@@ -64,8 +71,8 @@ impl SessionData {
         if self.is_dropped(snapshot) {
             return Ok(());
         }
-        let id = snapshot.id();
-        let keys = self.registry.vault.data_keys(&id, *snapshot.stored_id());
+        let vault = &self.registry.vault;
+        let keys = self.keys(snapshot);
         let mut written = Vec::new();
         let mut fields = Vec::new();
         {
@@ -74,7 +81,7 @@ impl SessionData {
             for (name, value) in &record.data {
                 let json = json(value)?;
                 if baseline.and_then(|baseline| baseline.get(name)).is_none_or(|old| **old != *json) {
-                    let (tag, sealed) = keys.seal(name, &json).map_err(StoreError::new)?;
+                    let (tag, sealed) = vault.seal_field(&keys, name, &json).map_err(StoreError::new)?;
                     fields.push((tag, Some(sealed)));
                     written.push((name.clone(), json));
                 }
@@ -82,7 +89,7 @@ impl SessionData {
             for name in
                 baseline.into_iter().flat_map(HashMap::keys).filter(|name| !record.data.contains_key(*name))
             {
-                fields.push((keys.tag(name), None));
+                fields.push((vault.tag(&keys, name), None));
             }
         }
         let present = self.state().deadline;

@@ -22,7 +22,7 @@ use std::{
     },
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use time::OffsetDateTime;
 use tower_sessions_core::{
     Expiry, Session,
@@ -33,6 +33,7 @@ use zeroize::Zeroizing;
 use super::{
     contract::StoreError,
     registry::{Issued, Registry},
+    vault::DataKeys,
 };
 use crate::{
     clock::Timestamp,
@@ -64,14 +65,11 @@ pub(crate) struct Asking {
 
 impl Asking {
     pub(crate) fn new(headers: &HeaderMap, address: Option<IpAddr>, now: Timestamp) -> Self {
-        let user_agent = single(headers, &header::USER_AGENT).cloned();
+        // Two User-Agent fields are as good as none.
+        let mut user_agents = headers.get_all(header::USER_AGENT).iter();
+        let user_agent = user_agents.next().filter(|_| user_agents.next().is_none()).cloned();
         let mut cookies = headers.get_all(header::COOKIE).iter().cloned();
         Self { now, address, user_agent, cookie: cookies.next(), more_cookies: cookies.collect() }
-    }
-
-    /// The User-Agent field; two of them are as good as none.
-    pub(crate) fn user_agent(headers: &HeaderMap) -> Option<&[u8]> {
-        single(headers, &header::USER_AGENT).map(HeaderValue::as_bytes)
     }
 
     /// The Cookie fields.
@@ -118,6 +116,8 @@ pub(crate) enum Intent {
 #[derive(Default)]
 struct State {
     live: Option<Arc<Snapshot>>,
+    /// The keys of its data, once they were needed.
+    keys: Option<Arc<DataKeys>>,
     /// The name the core knows the session by: from its reference, so that a `{:?}` of a `Session` says nothing.
     alias: Option<Id>,
     /// The JSON of each field as the store has it; none before the first load.
@@ -268,6 +268,7 @@ impl State {
     fn settle(&mut self, registry: &Registry, snapshot: Arc<Snapshot>) {
         self.alias = Some(Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0)));
         self.live = Some(snapshot);
+        self.keys = None;
     }
 }
 
@@ -280,11 +281,6 @@ impl fmt::Debug for SessionData {
 fn instant(date: OffsetDateTime) -> Timestamp {
     let millis = u64::try_from(date.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
     Timestamp::from_millis(millis)
-}
-
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
-    let mut values = headers.get_all(name).iter();
-    values.next().filter(|_| values.next().is_none())
 }
 
 pub(crate) fn date(at: Timestamp) -> OffsetDateTime {
