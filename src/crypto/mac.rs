@@ -55,6 +55,7 @@ impl fmt::Debug for MacKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::hex_text as hex;
 
     /// NIST's examples for CMAC-AES256 (SP 800-38B, D.3).
     #[test]
@@ -91,9 +92,5 @@ mod tests {
             assert_ne!(a[..16], a[16..]);
             assert!(keys.iter().skip(i + 1).all(|b| a != b));
         }
-    }
-
-    fn hex(text: &str) -> Vec<u8> {
-        (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
     }
 }

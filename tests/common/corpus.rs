@@ -1,5 +1,6 @@
 //! The shared test data, where it is at hand: a published crate does not carry it, and then a test says so.
 #![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(clippy::print_stdout, reason = "the counts are what a reader of the output looks for")]
 
 use std::path::Path;
 
@@ -42,8 +43,16 @@ pub(crate) fn wycheproof(file: &Value) -> Vec<Value> {
 
 /// The bytes of a hexadecimal string.
 pub(crate) fn hex(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    hex_text(value.as_str().unwrap())
+}
+
+/// The same, of a text.
+pub(crate) fn hex_text(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).unwrap();
+    text.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::try_from(digit(pair[0]) << 4 | digit(pair[1])).unwrap())
+        .collect()
 }
 
 /// Counts cases, and fails with the names of those that failed.

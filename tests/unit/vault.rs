@@ -61,6 +61,8 @@ fn fields_open_for_their_session_and_name_alone() {
     }
 }
 
+type Change<'a> = &'a dyn Fn(&mut Row);
+
 /// Attack A78: a row changed by hand in any column, moved to another id, or of another origin does not verify.
 #[test]
 fn every_column_of_a_row_is_signed() {
@@ -73,7 +75,7 @@ fn every_column_of_a_row_is_signed() {
     assert!(!keeper.verify(&StoredId::from_bytes([4; 32]), &good));
     assert!(!Vault::new(&ring, "https://b.example.com").keeper(RowEdit::None).verify(&id, &good));
     let later = |at: &mut Timestamp| *at = Timestamp::from_millis(at.as_millis() + 1);
-    let changes: [(&str, &dyn Fn(&mut Row)); 18] = [
+    let changes: [(&str, Change<'_>); 18] = [
         ("previous", &|row| row.rotation.previous += 1),
         ("floor", &|row| row.rotation.floor -= 1),
         ("issued", &|row| row.rotation.issued += 1),
@@ -113,15 +115,15 @@ fn edits_keep_what_they_do_not_mean() {
         vault.open_private(&id, &edited),
         Some(Private { claims: r#"{"a":1}"#.into(), ..private.clone() })
     );
-    let moved_to = Some(ContextDigest { family: Some(5), ..ContextDigest::default() });
+    let context = ContextDigest { family: Some(5), ..ContextDigest::default() };
+    let moved_to = Some(context);
     let idle = Duration::from_secs(94);
     for (remembered, idle, dormant) in
         [(false, idle, false), (true, idle + Duration::from_secs(1), false), (true, idle, true)]
     {
         let mut edited = Row { remembered, ..row(&vault, &id, &private) };
         assert!(vault.keeper(RowEdit::Renewal { moved_to, changed: true, idle }).edit(&id, &mut edited, now));
-        let expected =
-            Private { context: moved_to.unwrap(), context_changed: true, dormant, ..private.clone() };
+        let expected = Private { context, context_changed: true, dormant, ..private.clone() };
         assert_eq!(vault.open_private(&id, &edited), Some(expected));
     }
     assert!(!vault.keeper(RowEdit::None).edit(&StoredId::from_bytes([9; 32]), &mut edited, now));
