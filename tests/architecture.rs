@@ -298,3 +298,21 @@ fn the_time_and_randomness_have_one_door_each() {
         }
     }
 }
+
+/// From any line of SECURITY.md one gets to a test: each name in backticks after its kind is a test function.
+#[test]
+fn security_md_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    collect(&root.join("src"), &mut files);
+    collect(&root.join("tests"), &mut files);
+    let code: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let page = fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let table = page.split("|---|---|---|").nth(1).unwrap();
+    let names: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
+    assert!(names.len() > 50, "only {} tests are named", names.len());
+    for name in names {
+        let function = name.rsplit("::").next().unwrap();
+        assert!(code.contains(&format!("fn {function}(")), "{name} is named in SECURITY.md and is no test");
+    }
+}

@@ -16,7 +16,13 @@ impl Registry {
     pub(crate) fn start_watching(self: &Arc<Self>) {
         // A load first: a swap on every request would make all cores fight for one cache line.
         if !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel) {
-            tokio::spawn(watch(Arc::downgrade(self)));
+            let registry = Arc::downgrade(self);
+            tokio::spawn(async move {
+                // A store of somebody else's may panic; revocations must go on being heard of.
+                while tokio::spawn(watch(registry.clone())).await.is_err_and(|error| error.is_panic()) {
+                    tokio::time::sleep(RETRY).await;
+                }
+            });
         }
     }
 
