@@ -8,6 +8,10 @@
 //! | [`Auth`] | login, logout, claims, lists | never |
 //! | [`Session`](tower_sessions_core::Session) | the session's data | never |
 //!
+//! A response whose handler read `Identity`, `Auth`'s lists or a `Session` varies on the cookie, and is `private, no-store`
+//! unless it states its own `Cache-Control`. One thing cannot be seen: that a handler read the empty `Session` of somebody
+//! who has none. Where such a page may be cached, take `Option<Identity>` as well.
+//!
 //! Without the layer they refuse with 500 and say so in the log.
 
 mod auth;

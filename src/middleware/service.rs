@@ -182,8 +182,10 @@ async fn write(attached: &Attached) -> bool {
     let Some(id) = attached.data.left() else { return true };
     let registry = attached.registry();
     match registry.end(&id).await {
-        Ok(_) => {
-            registry.event(SessionEvent::LoggedOut(registry.session_ref(&id)));
+        Ok(was_live) => {
+            if was_live {
+                registry.event(SessionEvent::LoggedOut(registry.session_ref(&id)));
+            }
             attached.data.leave();
             true
         }

@@ -1,0 +1,300 @@
+//! The example `lab` as a process of its own, and a browser that talks to it over real HTTP.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::{
+    jar::{Jar, Lines},
+    scratch::Scratch,
+};
+
+/// The default timeouts in seconds, which the stories speak of.
+pub(crate) const FRESH: u64 = 300;
+pub(crate) const GRACE: u64 = 30;
+pub(crate) const IDLE: u64 = 1800;
+
+const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
+
+/// How a lab is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Flags {
+    pub(crate) store: String,
+    pub(crate) keys: Option<String>,
+    pub(crate) manual_clock: bool,
+}
+
+impl Flags {
+    /// Sessions in memory, on a clock that the test moves.
+    pub(crate) fn memory() -> Self {
+        Self { store: "memory".into(), keys: None, manual_clock: true }
+    }
+
+    /// Sessions in the file `path`, on a clock that the test moves.
+    pub(crate) fn sqlite(path: &Path) -> Self {
+        Self { store: format!("sqlite:{}", path.display()), ..Self::memory() }
+    }
+}
+
+impl Flags {
+    fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.args(["--listen", "127.0.0.1:0", "--store", &self.store]);
+        if self.manual_clock {
+            command.args(["--clock", "manual"]);
+        }
+        if let Some(keys) = &self.keys {
+            command.args(["--keys", keys]);
+        }
+        // The log is searched for events, which colours would take apart.
+        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+}
+
+/// A running lab. It is killed when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Lab(Arc<Running>);
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    address: SocketAddr,
+    /// Seconds by which the test has moved the clock.
+    second: AtomicU64,
+    scratch: Scratch,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Lab {
+    /// Starts a lab on a port of its own and waits until it listens.
+    pub(crate) fn start(flags: &Flags) -> Self {
+        let scratch = Scratch::new();
+        let log = File::create(scratch.file("log")).expect("the log can be written");
+        let started = flags.command().stdout(Stdio::piped()).stderr(log).spawn();
+        let mut child = started.expect("the example `lab` was built with the tests");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
+        let address = line.trim().strip_prefix("listening on ").and_then(|address| address.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("it said {line:?}"));
+        Self(Arc::new(Running { child, address, second: AtomicU64::new(0), scratch }))
+    }
+
+    /// What a lab says that does not start; `None` if it does.
+    pub(crate) fn refusal(flags: &Flags) -> Option<String> {
+        let mut child = flags.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        if !line.is_empty() {
+            let _ = child.kill();
+        }
+        let ended = child.wait_with_output().ok()?;
+        line.is_empty().then(|| String::from_utf8_lossy(&ended.stderr).into_owned())
+    }
+
+    /// A key ring as lab makes it.
+    pub(crate) fn new_keys() -> String {
+        let made = Command::new(binary()).arg("--print-new-keys").output().expect("lab prints keys");
+        String::from_utf8(made.stdout).expect("keys are text").trim().into()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.address
+    }
+
+    /// Seconds since the test began, by the clock it moves.
+    pub(crate) fn second(&self) -> u64 {
+        self.0.second.load(Ordering::SeqCst)
+    }
+
+    /// Moves the clock.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        let answer = self.browser().ask("POST", "/lab/clock", &seconds.to_string()).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+        self.0.second.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    /// How often the log so far tells of `event`.
+    pub(crate) fn told(&self, event: &str) -> usize {
+        let log = std::fs::read_to_string(self.0.scratch.file("log")).expect("the log can be read");
+        log.lines().filter(|line| line.contains(&format!("event=\"{event}\""))).count()
+    }
+
+    /// A browser that was never here.
+    pub(crate) fn browser(&self) -> Browser {
+        Browser { lab: self.clone(), jar: Jar::default(), user_agent: Some(FIREFOX) }
+    }
+
+    /// A browser in which `user` has just signed in.
+    pub(crate) async fn signed_in(&self, user: &str) -> Browser {
+        let mut browser = self.browser();
+        let answer = browser.visit("POST", "/login", &format!("user={user}")).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+        browser
+    }
+}
+
+/// A browser. A clone of it is a thief's copy.
+#[derive(Clone)]
+pub(crate) struct Browser {
+    pub(crate) lab: Lab,
+    pub(crate) jar: Jar,
+    pub(crate) user_agent: Option<&'static str>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+    pub(crate) cookies: Lines,
+}
+
+impl Browser {
+    /// The same browser at another lab.
+    pub(crate) fn at(&self, lab: &Lab) -> Self {
+        Self { lab: lab.clone(), ..self.clone() }
+    }
+
+    /// Sends a request over a connection of its own, and leaves the jar as it is.
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> impl Future<Output = Answer> + Send + use<> {
+        let address = self.lab.address();
+        let mut request = self.head(Request::builder().method(method).uri(path));
+        if body.contains('=') {
+            request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        }
+        let request = request.body(body.to_owned()).expect("a request");
+        async move {
+            let answered = async {
+                let stream = TcpStream::connect(address).await.expect("lab listens");
+                let (mut sender, connection) =
+                    hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1");
+                tokio::spawn(connection);
+                let response = sender.send_request(request).await.expect("an answer");
+                let (parts, body) = response.into_parts();
+                (parts, body.collect().await.expect("a whole body").to_bytes())
+            };
+            let (parts, body) = within(answered).await;
+            let cookies = Lines::of(&parts.headers);
+            let body = String::from_utf8(body.to_vec()).expect("lab speaks UTF-8");
+            Answer { status: parts.status, headers: parts.headers, body, cookies }
+        }
+    }
+
+    /// Sends a request, and takes what the answer does to the jar.
+    pub(crate) async fn visit(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        let answer = self.ask(method, path, body).await;
+        self.take(&answer);
+        answer
+    }
+
+    /// Takes what an answer does to the jar.
+    pub(crate) fn take(&mut self, answer: &Answer) {
+        self.jar.take(&answer.cookies, self.lab.second());
+    }
+
+    /// Who lab says this is.
+    pub(crate) async fn who(&mut self) -> Option<String> {
+        self.visit("GET", "/", "").await.user()
+    }
+
+    /// A request with what this browser always sends: its name, and its cookies.
+    pub(crate) fn head(&self, mut request: http::request::Builder) -> http::request::Builder {
+        if !request.headers_ref().is_some_and(|headers| headers.contains_key(header::HOST)) {
+            request = request.header(header::HOST, self.lab.address().to_string());
+        }
+        if let Some(user_agent) = self.user_agent {
+            request = request.header(header::USER_AGENT, user_agent);
+        }
+        match self.jar.field(self.lab.second()) {
+            Some(cookies) => request.header(header::COOKIE, cookies),
+            None => request,
+        }
+    }
+}
+
+impl Answer {
+    /// The body, which must be JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        assert_eq!(self.status, StatusCode::OK, "{self:?}");
+        serde_json::from_str(&self.body).expect("JSON")
+    }
+
+    /// The user that the answer of `/` names.
+    pub(crate) fn user(&self) -> Option<String> {
+        self.json()["user"].as_str().map(str::to_owned)
+    }
+}
+
+/// Waits for what must not take long.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(LIMIT, future).await.expect("an answer within the time limit")
+}
+
+/// Asks until the answer is yes, for at most `limit`.
+pub(crate) async fn eventually<F: Future<Output = bool>>(limit: Duration, mut holds: impl FnMut() -> F) {
+    let polled = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(limit, polled)
+        .await
+        .unwrap_or_else(|_| panic!("it did not come about within {limit:?}"));
+}
+
+/// Tests lie in `deps/`, examples beside it.
+fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows its own path");
+    let folder = test.parent().and_then(Path::parent).expect("tests lie two folders deep");
+    let lab = folder.join("examples").join(format!("lab{}", std::env::consts::EXE_SUFFIX));
+    // Cargo builds examples with `cargo test`, but not with `cargo test --test stories`, which would then prove an older
+    // lab. Sources that are newer than the test itself are being edited at this moment, and are none of its business.
+    let modified = |path: &Path| path.metadata().and_then(|file| file.modified()).expect("it was built");
+    let (built, tested) = (modified(&lab), modified(&test));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for source in [root.join("src"), root.join("examples/lab")].iter().flat_map(|folder| files(folder)) {
+        let changed = modified(&source);
+        assert!(
+            changed < built || tested < changed,
+            "{} is newer than lab: run `cargo build --example lab` first",
+            source.display()
+        );
+    }
+    lab
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+const LIMIT: Duration = Duration::from_secs(20);

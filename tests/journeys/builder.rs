@@ -1,0 +1,133 @@
+//! The builder says everything that is wrong, and what to do about it. Wording is part of the promise: a change of it is
+//! seen here.
+
+use std::time::Duration;
+
+use portcullis::{KeyRing, MemoryStore, SessionLayer, SessionLayerBuilder, Timeouts};
+
+fn builder(origin: &str) -> SessionLayerBuilder {
+    SessionLayer::builder(origin, KeyRing::generate().unwrap(), MemoryStore::new())
+}
+
+fn refusal(builder: SessionLayerBuilder) -> String {
+    let error = builder.build().unwrap_err();
+    for problem in error.problems() {
+        assert!(!problem.setting().is_empty() && !problem.remedy().is_empty());
+        assert!(problem.to_string().contains(problem.remedy()));
+    }
+    assert_eq!(format!("{error:?}"), error.to_string(), "`main` shows an error with Debug");
+    error.to_string()
+}
+
+fn bad_timeouts() -> Timeouts {
+    let seconds = Duration::from_secs;
+    Timeouts::default().fresh(seconds(100)).grace(seconds(100)).idle(seconds(90)).absolute(seconds(80))
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let all = builder("https://app.example.com").timeouts(bad_timeouts()).recent(Duration::ZERO);
+    assert_eq!(
+        refusal(all.cookie_domain("co.uk")),
+        "the session layer cannot be built:\n\
+         - timeouts: `grace` is more than half of `fresh`. Remedy: set `grace` to half of `fresh` or less, so that a \
+         thief's stay in it is bounded.\n\
+         - timeouts: `fresh` is not shorter than `idle`. Remedy: set `fresh` below `idle` (and below the remembered \
+         `idle`): a session is only known to be in use when it renews.\n\
+         - timeouts: `idle` is longer than `absolute`. Remedy: set `idle` to `absolute` or less, in both pairs.\n\
+         - recent: it is zero. Remedy: set it to some minutes; the default is 5.\n\
+         - cookie_domain: `co.uk`: it is a public suffix: strangers live below it. Remedy: name a registrable domain that \
+         the origin's host is in, or leave it out."
+    );
+}
+
+#[test]
+fn a_bad_origin_does_not_hide_the_other_problems() {
+    let all = builder("App.example.com/").timeouts(bad_timeouts()).recent(Duration::ZERO);
+    assert_eq!(
+        refusal(all),
+        "the session layer cannot be built:\n\
+         - origin: `App.example.com/`: it does not begin with https://. Remedy: write it as browsers show it: \
+         https://app.example.com.\n\
+         - timeouts: `grace` is more than half of `fresh`. Remedy: set `grace` to half of `fresh` or less, so that a \
+         thief's stay in it is bounded.\n\
+         - timeouts: `fresh` is not shorter than `idle`. Remedy: set `fresh` below `idle` (and below the remembered \
+         `idle`): a session is only known to be in use when it renews.\n\
+         - timeouts: `idle` is longer than `absolute`. Remedy: set `idle` to `absolute` or less, in both pairs.\n\
+         - recent: it is zero. Remedy: set it to some minutes; the default is 5."
+    );
+}
+
+/// "`build()` returns every problem at once": that a domain is no domain does not depend on the origin.
+#[test]
+fn a_bad_origin_does_not_hide_a_domain_that_is_none() {
+    for origin in ["app.example.com", "http://app.example.com"] {
+        let error = builder(origin).cookie_domain("not a domain").build().unwrap_err();
+        let settings: Vec<&str> = error.problems().iter().map(|problem| problem.setting()).collect();
+        assert_eq!(settings, ["origin", "cookie_domain"]);
+    }
+}
+
+#[test]
+fn plain_http_is_for_the_development_mode_only() {
+    assert_eq!(
+        refusal(builder("http://localhost:3000")),
+        "the session layer cannot be built:\n\
+         - origin: `http://localhost:3000` is plain HTTP. Remedy: use https, or call danger_localhost_development() \
+         while you develop."
+    );
+    assert_eq!(
+        refusal(builder("http://app.example.com").danger_localhost_development()),
+        "the session layer cannot be built:\n\
+         - origin: `http://app.example.com`: http is for localhost only. Remedy: write it as browsers show it: \
+         https://app.example.com."
+    );
+    assert_eq!(
+        refusal(builder("https://app.example.com").danger_localhost_development()),
+        "the session layer cannot be built:\n\
+         - danger_localhost_development: `https://app.example.com` is not an http origin of the local machine. Remedy: \
+         leave the call out: over https cookies are Secure everywhere."
+    );
+    assert!(builder("http://localhost:3000").danger_localhost_development().build().is_ok());
+}
+
+#[test]
+fn a_domain_must_hold_the_origin_and_be_registrable() {
+    assert_eq!(
+        refusal(builder("https://app.example.com").cookie_domain("other.com")),
+        "the session layer cannot be built:\n\
+         - cookie_domain: `other.com`: it does not cover the origin's host. Remedy: name a registrable domain that the \
+         origin's host is in, or leave it out."
+    );
+    let suffix = refusal(builder("https://app.example.co.uk").cookie_domain("co.uk"));
+    assert!(suffix.contains("- cookie_domain: `co.uk`: "), "{suffix}");
+    assert_eq!(
+        refusal(builder("http://localhost:3000").danger_localhost_development().cookie_domain("localhost")),
+        "the session layer cannot be built:\n\
+         - cookie_domain: localhost has no domain. Remedy: leave it out: cookies of the local machine are not shared."
+    );
+    assert!(builder("https://app.example.com").cookie_domain("example.com").build().is_ok());
+}
+
+#[test]
+fn a_store_belongs_to_the_ring_it_was_made_with() {
+    let store = MemoryStore::new();
+    let with = |keys| SessionLayer::builder("https://app.example.com", keys, store.clone());
+    let keys = KeyRing::generate().unwrap();
+    assert!(with(keys.clone()).build().is_ok());
+    assert!(with(keys).build().is_ok());
+    assert_eq!(
+        refusal(with(KeyRing::generate().unwrap())),
+        "the session layer cannot be built:\n\
+         - store: the store was made with another index secret. Remedy: use the key ring this store was made with (its \
+         `index` line never changes), or an empty store."
+    );
+}
+
+#[test]
+fn a_layer_that_is_not_built_ties_the_store_to_no_ring() {
+    let store = MemoryStore::new();
+    let with = |keys| SessionLayer::builder("https://app.example.com", keys, store.clone());
+    assert!(with(KeyRing::generate().unwrap()).recent(Duration::ZERO).build().is_err());
+    assert!(with(KeyRing::generate().unwrap()).build().is_ok());
+}

@@ -1,0 +1,96 @@
+//! Answers that get lost on the way (A05): the user stays in, and no alarm rings.
+
+use crate::{
+    jar::RENEWAL,
+    lab::{Answer, Browser, FRESH, GRACE, IDLE, Lab},
+};
+
+crate::on_every_store!(
+    an_answer_is_lost_and_the_user_comes_back_within_the_grace,
+    an_answer_is_lost_and_the_user_comes_back_after_the_grace,
+    an_answer_is_lost_and_the_user_comes_back_much_later,
+    an_answer_is_lost_and_two_tabs_come_back_at_once,
+    answers_are_lost_again_and_again,
+);
+
+/// A renewal whose answer never arrives.
+async fn lose_an_answer(browser: &Browser) {
+    let lost = browser.ask("GET", "/", "").await;
+    assert!(lost.cookies.sets(RENEWAL).is_some());
+}
+
+/// The user goes on for a while, and nothing remains of what was lost.
+async fn goes_on(browser: &mut Browser) {
+    for _ in 0..4 {
+        assert_eq!(browser.who().await.as_deref(), Some("alice"));
+        browser.lab.pass(FRESH).await;
+    }
+    assert_eq!(browser.lab.told("authn_token_reuse"), 0);
+}
+
+async fn an_answer_is_lost_and_the_user_comes_back_within_the_grace(lab: Lab) {
+    let mut browser = lab.signed_in("alice").await;
+    lab.pass(FRESH).await;
+    lose_an_answer(&browser).await;
+    lab.pass(GRACE - 1).await;
+    let answer = browser.visit("GET", "/", "").await;
+    assert_eq!(answer.user().as_deref(), Some("alice"));
+    assert!(answer.cookies.text(RENEWAL).is_none());
+    lab.pass(FRESH).await;
+    goes_on(&mut browser).await;
+    assert_eq!(lab.told("renewal_answer_lost"), 1);
+}
+
+async fn an_answer_is_lost_and_the_user_comes_back_after_the_grace(lab: Lab) {
+    let mut browser = lab.signed_in("alice").await;
+    lab.pass(FRESH).await;
+    lose_an_answer(&browser).await;
+    lab.pass(GRACE).await;
+    goes_on(&mut browser).await;
+    assert_eq!(lab.told("renewal_answer_lost"), 1);
+}
+
+async fn an_answer_is_lost_and_the_user_comes_back_much_later(lab: Lab) {
+    let mut browser = lab.signed_in("alice").await;
+    lab.pass(FRESH).await;
+    lose_an_answer(&browser).await;
+    lab.pass(IDLE - 1).await;
+    goes_on(&mut browser).await;
+}
+
+/// Both tabs get a pair of their own. Whichever the browser keeps is good, and the other was never seen by anybody.
+async fn an_answer_is_lost_and_two_tabs_come_back_at_once(lab: Lab) {
+    for (after, order) in [(1, [0, 1]), (1, [1, 0]), (GRACE, [0, 1]), (GRACE, [1, 0])] {
+        let mut browser = lab.signed_in("alice").await;
+        lab.pass(FRESH).await;
+        lose_an_answer(&browser).await;
+        lab.pass(after).await;
+        let (first, second) = tokio::join!(browser.ask("GET", "/", ""), browser.ask("GET", "/data/x", ""));
+        assert_eq!(first.user().as_deref(), Some("alice"));
+        let answers: [Answer; 2] = [first, second];
+        for at in order {
+            browser.take(&answers[at]);
+        }
+        goes_on(&mut browser).await;
+        // One of the two may also be lost.
+        let mut tab = browser.clone();
+        let (first, second) = tokio::join!(browser.ask("GET", "/", ""), tab.ask("GET", "/", ""));
+        tab.take(if order[0] == 0 { &first } else { &second });
+        lab.pass(FRESH).await;
+        goes_on(&mut tab).await;
+    }
+}
+
+async fn answers_are_lost_again_and_again(lab: Lab) {
+    let mut browser = lab.signed_in("alice").await;
+    for _ in 0..5 {
+        lab.pass(FRESH).await;
+        lose_an_answer(&browser).await;
+        lab.pass(GRACE).await;
+        lose_an_answer(&browser).await;
+        lab.pass(GRACE).await;
+        assert_eq!(browser.who().await.as_deref(), Some("alice"));
+    }
+    lab.pass(FRESH).await;
+    goes_on(&mut browser).await;
+}

@@ -1,0 +1,89 @@
+//! Several processes, one after the other or beside each other, over one file.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::{
+    jar::{RENEWAL, SESSION},
+    lab::{Flags, GRACE, Lab, eventually},
+    scratch::Scratch,
+};
+
+#[tokio::test]
+async fn a_sign_in_survives_a_restart() {
+    let scratch = Scratch::new();
+    let flags =
+        Flags { keys: Some(Lab::new_keys()), manual_clock: false, ..Flags::sqlite(&scratch.file("lab.db")) };
+    let first = Lab::start(&flags);
+    let mut browser = first.signed_in("alice").await;
+    browser.visit("POST", "/data/colour", "green").await;
+    let mut out = first.signed_in("bob").await;
+    let bob = out.clone();
+    out.visit("POST", "/logout", "").await;
+    drop((first, out));
+    let address = browser.lab.address();
+    let mut browser = {
+        let second = Lab::start(&flags);
+        assert_ne!(second.address(), address);
+        browser.at(&second)
+    };
+    assert_eq!(browser.who().await.as_deref(), Some("alice"));
+    assert_eq!(browser.visit("GET", "/data/colour", "").await.body, "green");
+    // A12: what was over stays over, although its cookie is still fresh.
+    assert_eq!(bob.at(&browser.lab).who().await, None);
+    // The token is good there too, once it is no longer young.
+    let mut token = browser.clone();
+    token.jar = token.jar.without(SESSION);
+    assert_eq!(token.who().await.as_deref(), Some("alice"));
+}
+
+#[tokio::test]
+async fn a_restart_with_other_keys_does_not_start() {
+    let scratch = Scratch::new();
+    let flags = Flags { keys: Some(Lab::new_keys()), ..Flags::sqlite(&scratch.file("lab.db")) };
+    drop(Lab::start(&flags).signed_in("alice").await);
+    assert_eq!(Lab::refusal(&flags), None);
+    let refusal = Lab::refusal(&Flags { keys: Some(Lab::new_keys()), ..flags }).unwrap();
+    assert!(refusal.contains("store: the store was made with another index secret. Remedy: "), "{refusal}");
+}
+
+/// Both see the logout of the other within a second, the fresh cookie asking nothing (design §6: polled every 100 ms).
+#[tokio::test]
+async fn a_logout_in_one_process_is_seen_by_the_other() {
+    let scratch = Scratch::new();
+    let flags =
+        Flags { keys: Some(Lab::new_keys()), manual_clock: false, ..Flags::sqlite(&scratch.file("lab.db")) };
+    let (one, two) = (Lab::start(&flags), Lab::start(&flags));
+    for (path, here, there) in
+        [("/logout", &one, &two), ("/logout", &two, &one), ("/logout-everywhere", &one, &two)]
+    {
+        let mut browser = here.signed_in("alice").await;
+        let copy = browser.at(there);
+        assert_eq!(copy.ask("GET", "/", "").await.user().as_deref(), Some("alice"));
+        assert_eq!(browser.visit("POST", path, "").await.status, StatusCode::NO_CONTENT);
+        eventually(Duration::from_secs(1), || async { copy.ask("GET", "/", "").await.user().is_none() })
+            .await;
+        let mut token = copy.clone();
+        token.jar = token.jar.without(SESSION);
+        assert_eq!(token.who().await, None);
+    }
+}
+
+/// A04 over two processes: each has its own connections and locks, the file alone decides.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_at_once_in_two_processes_give_one_token() {
+    let scratch = Scratch::new();
+    let flags = Flags { keys: Some(Lab::new_keys()), ..Flags::sqlite(&scratch.file("lab.db")) };
+    let (one, two) = (Lab::start(&flags), Lab::start(&flags));
+    let browser = one.signed_in("alice").await;
+    one.pass(GRACE * 10).await;
+    two.pass(GRACE * 10).await;
+    let mut requests = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        requests.spawn(browser.at(if number % 2 == 0 { &one } else { &two }).ask("GET", "/", ""));
+    }
+    let answers = requests.join_all().await;
+    assert!(answers.iter().all(|answer| answer.user().as_deref() == Some("alice")));
+    assert_eq!(answers.iter().filter(|answer| answer.cookies.sets(RENEWAL).is_some()).count(), 1);
+}
