@@ -38,12 +38,12 @@ pub(crate) fn find<'a, const N: usize>(
     found
 }
 
-/// Every value under `name`, up to a handful: to end what they name, never to let anybody in.
+/// Every value under `name`: to end what they name, never to let anybody in.
 pub(crate) fn all_of<'a>(
     fields: impl IntoIterator<Item = &'a [u8]>,
     name: &str,
 ) -> impl Iterator<Item = &'a [u8]> {
-    fields.into_iter().flat_map(pairs).filter_map(move |pair| value_of(pair, name)).take(MOST_VALUES)
+    fields.into_iter().flat_map(pairs).filter_map(move |pair| value_of(pair, name))
 }
 
 /// The pairs of one Cookie field, stripped of spaces and tabs.
@@ -70,9 +70,6 @@ fn strip(mut bytes: &[u8]) -> &[u8] {
     }
     bytes
 }
-
-/// Each value costs a decryption or a signature check where it is judged.
-const MOST_VALUES: usize = 4;
 
 #[cfg(test)]
 #[path = "../../tests/vectors/request_cookies.rs"]

@@ -113,6 +113,8 @@ pub enum SessionEvent {
     CookieNearMiss(NearMiss),
     /// A handler wrote to a session that ended meanwhile; the write was dropped.
     WriteToEndedSession(SessionRef),
+    /// A handler wrote for somebody whose credentials were refused for now; the write was dropped, their cookies stay.
+    WriteOfRefusedRequest,
     /// A record does not hold what was written: changed in the database, or sealed under a lost key. It counts as gone.
     RecordTampered(SessionRef),
     /// A stale session's socket upgrade was refused: too many for one generation, or not with this token.
@@ -151,6 +153,7 @@ impl SessionEvent {
             Self::RenewalTokenRefused(_) => "authn_token_invalid",
             Self::CookieNearMiss(_) => "cookie_near_miss",
             Self::WriteToEndedSession(_) => "write_to_ended_session",
+            Self::WriteOfRefusedRequest => "write_of_refused_request",
             Self::RecordTampered(_) => "record_tampered",
             Self::UpgradeRefused(_) => "upgrade_refused",
             Self::StoreUnavailable(_) => "store_unavailable",
@@ -182,6 +185,7 @@ impl SessionEvent {
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)
             | Self::WriteToEndedSession(_)
+            | Self::WriteOfRefusedRequest
             | Self::UpgradeRefused(_)
             | Self::StoreUnavailable(_)
             | Self::NoRandomness => Severity::Warning,
@@ -214,6 +218,7 @@ impl SessionEvent {
             | Self::SessionCookieRefused(_)
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)
+            | Self::WriteOfRefusedRequest
             | Self::StoreUnavailable(_)
             | Self::NoRandomness => None,
         }

@@ -91,10 +91,10 @@ impl Identity {
         self.snapshot().is_some_and(|snapshot| snapshot.fixed().remembered)
     }
 
-    /// Whether the session showed up on another network or platform since the last authentication.
+    /// Whether the client is on another network or platform than the one that authenticated, or was since then.
     #[must_use]
     pub fn context_changed(&self) -> bool {
-        self.snapshot().is_some_and(|snapshot| snapshot.fixed().context_changed)
+        self.snapshot().is_some_and(|snapshot| self.0.context_changed(snapshot))
     }
 
     /// Whether the authentication is as recent as [`RequireRecentAuth`](super::RequireRecentAuth) wants it.

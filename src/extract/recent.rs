@@ -9,7 +9,8 @@ use super::{identity::Identity, rejection::AuthRejection};
 /// An [`Identity`] whose authentication is recent: for changing a password, an address, a payment (ASVS 7.5.1).
 ///
 /// How recent is set by [`recent`](crate::middleware::SessionLayerBuilder::recent), 5 minutes by default. 401 where nobody is
-/// signed in, 403 where the authentication is older, or where a remembered session was silent for long: ask for the
+/// signed in, 403 where the authentication is older, where a remembered session was silent for long, or where the session
+/// showed up on another network or platform since (a copied cookie, or a traveller): ask for the
 /// password again and call [`Auth::reauthenticated`](super::Auth::reauthenticated).
 #[derive(Debug, Clone)]
 pub struct RequireRecentAuth(Identity);

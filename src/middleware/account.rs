@@ -12,8 +12,8 @@ use crate::{
     cookie::all_of,
     events::SessionEvent,
     id::{SessionRef, StoredId},
-    session::{Private, Snapshot},
-    store::{Intent, RegistryError, date},
+    session::{Private, Snapshot, Standing},
+    store::{Intent, RegistryError, SessionData, date},
 };
 
 /// A login as it is being put together.
@@ -85,6 +85,7 @@ impl Attached {
             self.end(&id, SessionEvent::Revoked).await?;
         }
         let private = Private { subject: Some(spec.subject), methods, claims, ..self.data.anonymous() };
+        let unfinished = Unfinished(&self.data);
         self.data.intend(Intent::Login { private, remembered: spec.remember });
         let saved = async {
             if self.session.id().is_some() {
@@ -97,10 +98,8 @@ impl Attached {
             }
             self.session.save().await
         };
-        if saved.await.is_err() {
-            self.data.abandon();
-            return Err(AuthError::Unavailable);
-        }
+        saved.await.map_err(|_| AuthError::Unavailable)?;
+        unfinished.finish();
         Ok(())
     }
 
@@ -108,6 +107,7 @@ impl Attached {
     pub(crate) async fn reauthenticated(&self, methods: Option<&[String]>) -> Result<(), AuthError> {
         self.signed_in()?;
         let methods = methods.map(check_methods).transpose()?;
+        let unfinished = Unfinished(&self.data);
         self.data.intend(Intent::Reauthentication { methods });
         let saved = async {
             self.session.cycle_id().await?;
@@ -115,16 +115,20 @@ impl Attached {
         };
         if saved.await.is_err() {
             let failed = self.data.store_failed();
-            self.data.abandon();
             return Err(if failed { AuthError::Unavailable } else { AuthError::NotSignedIn });
         }
+        unfinished.finish();
         Ok(())
     }
 
     /// Signs out: ends every session the request names, and removes the cookies.
     pub(crate) async fn logout(&self) -> Result<(), AuthError> {
         let current = self.data.current();
-        for id in self.named_sessions() {
+        let mut named = self.named_sessions();
+        for id in named.clone() {
+            named.extend(self.registry().newer_ids(&id).await.map_err(|_| AuthError::Unavailable)?);
+        }
+        for id in named {
             let is_current = current.as_ref().is_some_and(|current| *current.stored_id() == id);
             self.end(&id, if is_current { SessionEvent::LoggedOut } else { SessionEvent::Revoked }).await?;
         }
@@ -149,7 +153,7 @@ impl Attached {
         let claims = check_claims(claims)?;
         let issued = self.registry().set_claims(&current, &claims).await.map_err(|error| match error {
             RegistryError::Gone => AuthError::NotSignedIn,
-            RegistryError::Store | RegistryError::Random => AuthError::Unavailable,
+            RegistryError::Changed | RegistryError::Store | RegistryError::Random => AuthError::Unavailable,
         })?;
         self.data.reissued(issued);
         Ok(())
@@ -213,24 +217,47 @@ impl Attached {
         Ok(())
     }
 
-    /// Every session that the request shows authentic credentials of, fresh or not, and the present one.
+    /// Every session that the request shows authentic credentials of, fresh or not, and the present one. Left out is what is
+    /// known to be over: ending it again would cost a write each time that somebody sends an old cookie.
     fn named_sessions(&self) -> Vec<StoredId> {
         let site = &self.site;
+        let now = self.data.asking.now;
         let [session, renewal] = site.cookies.names();
-        let sealed = all_of(self.data.asking.cookies(), session).filter_map(|value| {
-            let snapshot = Snapshot::parse(site.registry.cookie.open(value).ok()?)?;
-            Some(*snapshot.stored_id())
-        });
-        let tokens = all_of(self.data.asking.cookies(), renewal).filter_map(|value| {
-            let token = site.registry.tokens.authenticate(value, self.data.asking.now).ok()?;
-            site.registry.tokens.verify(&token).ok()?;
-            Some(site.registry.vault.stored_id(token.digest()))
-        });
+        // Bounded after the seal and the MAC: junk under our names must not crowd out what it stands beside.
+        let sealed = all_of(self.data.asking.cookies(), session)
+            .filter_map(|value| Snapshot::parse(site.registry.cookie.open(value).ok()?))
+            .take(MOST_NAMED)
+            .filter(|snapshot| now < snapshot.fixed().ends_at)
+            .map(|snapshot| *snapshot.stored_id());
+        let tokens = all_of(self.data.asking.cookies(), renewal)
+            .filter_map(|value| site.registry.tokens.authenticate(value, now).ok())
+            .take(MOST_NAMED)
+            .map(|token| (site.registry.vault.stored_id(token.digest()), token))
+            .filter(|(id, _)| site.registry.revocations.standing(id, u64::MAX) != Standing::Revoked)
+            .filter(|(_, token)| site.registry.tokens.verify(token).is_ok())
+            .map(|(id, _)| id);
+        let is_open = |id: &StoredId| site.registry.revocations.standing(id, u64::MAX) != Standing::Revoked;
         let current = self.data.current().map(|snapshot| *snapshot.stored_id());
-        let mut named: Vec<StoredId> = current.into_iter().chain(sealed).chain(tokens).collect();
+        let mut named: Vec<StoredId> = sealed.chain(tokens).filter(is_open).chain(current).collect();
         named.sort_unstable();
         named.dedup();
         named
+    }
+}
+
+/// A login or a new authentication under way. Dropped before it is finished, because it failed or because nobody waits for
+/// it any more, it leaves nothing half-done behind.
+struct Unfinished<'a>(&'a SessionData);
+
+impl Unfinished<'_> {
+    fn finish(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }
 
@@ -293,3 +320,6 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// With all three at their longest the whole Set-Cookie line stays below 4096 bytes.
 const MAX_CLAIMS: usize = 1024;
 const MAX_TEXT: usize = 255;
+
+/// Sessions that a request may name in each of its two cookies: one, and what a sibling domain tosses beside it.
+const MOST_NAMED: usize = 4;

@@ -47,8 +47,14 @@ impl Attached {
     pub(crate) fn is_recent(&self, snapshot: &Snapshot) -> bool {
         let fixed = snapshot.fixed();
         !self.upgrade
+            && !self.context_changed(snapshot)
             && fixed.strength > Strength::Remembered
             && self.data.asking.now.since(fixed.authenticated_at) < self.site.recent
+    }
+
+    /// Whether the client is, or was since the last authentication, on another network or platform.
+    pub(crate) fn context_changed(&self, snapshot: &Snapshot) -> bool {
+        snapshot.fixed().context_changed || self.data.asking.context_changed
     }
 
     /// Resolves when the session ends: by revocation at once, by timeout within a second.
@@ -56,8 +62,9 @@ impl Attached {
         let registry = Arc::clone(&self.site.registry);
         let stored_id = *snapshot.stored_id();
         let fixed = snapshot.fixed();
-        let idle = registry.timeouts.idle_of(fixed.remembered);
-        let mut over_at = (fixed.minted_at + idle).min(fixed.ends_at);
+        // Its row is looked at as often as its cookie would have to renew: it may have been given another end or another id.
+        let fresh = registry.timeouts.fresh;
+        let mut look_at = fixed.minted_at + fresh;
         let epoch = fixed.epoch;
         let subject = snapshot.subject().map(|subject| (registry.vault.subject_key(subject), epoch));
         let mut ended = registry.revocations.watch(&stored_id, subject);
@@ -70,12 +77,14 @@ impl Attached {
                 if matches!(told, Ok(Err(_))) {
                     return;
                 }
-                if registry.now() < over_at {
+                if registry.now() < look_at {
                     continue;
                 }
                 // Other requests may have renewed it meanwhile; a store that does not answer ends nothing.
                 match registry.load(&stored_id).await {
-                    Ok(Some((row, _))) if row.superseded_at.is_none() => over_at = row.deadline,
+                    Ok(Some((row, _))) if row.superseded_at.is_none() => {
+                        look_at = (registry.now() + fresh).min(row.deadline);
+                    }
                     Ok(_) => return,
                     Err(_) => {}
                 }

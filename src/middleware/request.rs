@@ -1,7 +1,7 @@
 //! Who is asking. The cheap questions come first: an anonymous request costs the search of a header, a forged cookie one
 //! decryption, a forged token one MAC; only what is authentic costs a signature or a store call.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use http::{HeaderMap, Method, Request};
 
@@ -23,6 +23,9 @@ pub(super) struct Incoming<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
     asking: Asking,
+    /// Notes for those who come after, taken while judging.
+    context_changed: Cell<bool>,
+    keeps_cookies: Cell<bool>,
 }
 
 /// The first judgement, without waiting for anything.
@@ -37,7 +40,7 @@ pub(super) enum Judged {
 
 /// What the store is to be asked.
 pub(super) enum Question {
-    /// Whether a fresh session still exists: the revocation feed was not read yet.
+    /// Whether a fresh session still exists: the revocation feed cannot tell.
     Confirm(Admitted),
     /// What a token buys.
     Renew { token: VerifiedRenewal, relation: ContextRelation, shown: ContextDigest, is_upgrade: bool },
@@ -48,20 +51,22 @@ impl<'a> Incoming<'a> {
         let headers = request.headers();
         let address = site.client_address.as_ref().and_then(|find| find(request.extensions()));
         let asking = Asking::new(headers, address, site.registry.now());
-        Self { site, method: request.method(), headers, asking }
+        let (context_changed, keeps_cookies) = (Cell::new(false), Cell::new(false));
+        Self { site, method: request.method(), headers, asking, context_changed, keeps_cookies }
     }
 
     /// Judges the request as far as that goes without waiting.
     pub(super) fn judge(self) -> Judged {
         let registry = &self.site.registry;
         match self.verdict() {
-            Verdict::Admit(admitted) if registry.revocations.is_synced() => self.attach(Some(admitted)),
+            Verdict::Admit(admitted) if registry.covers(&admitted) => self.attach(Some(admitted)),
             Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
                 let client = self.asking.context();
                 let shown = client.digest(registry.vault.context_key());
                 let relation = client.relation_to(token.context(), registry.vault.context_key());
-                let is_upgrade = self.method == Method::CONNECT || self.says("upgrade", "websocket");
+                let is_upgrade = self.method == Method::CONNECT
+                    || (self.method == Method::GET && self.says("upgrade", "websocket"));
                 self.ask(Question::Renew { token, relation, shown, is_upgrade })
             }
             Verdict::Unavailable => Judged::ComeAgain,
@@ -74,11 +79,18 @@ impl<'a> Incoming<'a> {
     }
 
     fn attach(self, admitted: Option<Admitted>) -> Judged {
-        Judged::Attach(Attached::new(self.site, self.asking, admitted, CookieChange::None))
+        let (site, asking) = self.noted();
+        Judged::Attach(Attached::new(site, asking, admitted, CookieChange::None))
     }
 
     fn ask(self, question: Question) -> Judged {
-        Judged::Ask(Box::new((self.asking, question)))
+        Judged::Ask(Box::new((self.noted().1, question)))
+    }
+
+    fn noted(mut self) -> (&'a Arc<Site>, Asking) {
+        self.asking.context_changed = self.context_changed.get();
+        self.asking.keeps_cookies = self.keeps_cookies.get();
+        (self.site, self.asking)
     }
 
     /// Whether a field says `token`, alone or as one of several.
@@ -100,6 +112,7 @@ impl<'a> Incoming<'a> {
             } else {
                 SessionEvent::RenewalTokenRefused(CookieFault::Duplicate)
             });
+            self.keeps_cookies.set(true);
             return Verdict::Anonymous;
         }
         let opened = match session {
@@ -149,13 +162,15 @@ impl<'a> Incoming<'a> {
         let snapshot = opened.snapshot();
         let fixed = snapshot.fixed();
         let relation = self.asking.context().relation_to(&fixed.context, registry.vault.context_key());
-        if let ContextRelation::Changed(signal) = relation
-            && !fixed.context_changed
-        {
-            registry.event(SessionEvent::ContextChanged(registry.session_ref(snapshot.stored_id()), signal));
+        if let ContextRelation::Changed(signal) = relation {
+            self.context_changed.set(true);
+            if !fixed.context_changed {
+                let session = registry.session_ref(snapshot.stored_id());
+                registry.event(SessionEvent::ContextChanged(session, signal));
+            }
         }
         let standing = registry.standing(snapshot);
-        admit(opened, self.asking.now, relation, standing)
+        admit(opened, self.asking.now, registry.timeouts.fresh, relation, standing)
     }
 
     fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
@@ -168,6 +183,7 @@ impl<'a> Incoming<'a> {
         if let Some(stale) = stale
             && *stale.snapshot().stored_id() != stored_id
         {
+            self.keeps_cookies.set(true);
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Mismatch);
         }
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
@@ -175,9 +191,12 @@ impl<'a> Incoming<'a> {
         }
         match self.asking.context().relation_to(authentic.context(), registry.vault.context_key()) {
             ContextRelation::Rejected => return Verdict::Reject(stored_id, Reason::Context),
-            // A session cookie that came with it has told of it already.
-            ContextRelation::Changed(signal) if stale.is_none() => {
-                registry.event(SessionEvent::ContextChanged(registry.session_ref(&stored_id), signal));
+            ContextRelation::Changed(signal) => {
+                self.context_changed.set(true);
+                // A session cookie that came with it has told of it already.
+                if stale.is_none() {
+                    registry.event(SessionEvent::ContextChanged(registry.session_ref(&stored_id), signal));
+                }
             }
             _ => {}
         }
@@ -192,6 +211,7 @@ impl<'a> Incoming<'a> {
         }
         if self.says("sec-fetch-site", "cross-site") && !self.says("sec-fetch-mode", "navigate") {
             // The browser drops the new cookies of such a response, and with them the only copy of the new token.
+            self.keeps_cookies.set(true);
             return Verdict::Anonymous;
         }
         match self.site.registry.tokens.verify(authentic) {
@@ -210,35 +230,45 @@ impl<'a> Incoming<'a> {
 }
 
 /// Asks the store; `None` if it does not answer.
-pub(super) async fn ask(site: &Arc<Site>, asking: Asking, question: Question) -> Option<Attached> {
+pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question) -> Option<Attached> {
     let registry = &site.registry;
-    let attach = |admitted, change| Attached::new(site, asking, admitted, change);
+    let attach = |asking, admitted, change| Attached::new(site, asking, admitted, change);
     match question {
         Question::Confirm(admitted) => {
             let snapshot = admitted.snapshot();
             let Some((row, _)) = registry.load(snapshot.stored_id()).await.ok()? else {
                 let session = registry.session_ref(snapshot.stored_id());
                 registry.event(SessionEvent::Refused(session, Reason::Revoked));
-                return Some(attach(None, CookieChange::None));
+                return Some(attach(asking, None, CookieChange::None));
             };
+            if row.superseded_at.is_some() {
+                // Whether the newer id has other claims is not known here.
+                let session = registry.session_ref(snapshot.stored_id());
+                registry.event(SessionEvent::Refused(session, Reason::Superseded));
+                asking.keeps_cookies = true;
+                return Some(attach(asking, None, CookieChange::None));
+            }
             if row.claims_version == snapshot.fixed().claims_version {
-                return Some(attach(Some(admitted), CookieChange::None));
+                return Some(attach(asking, Some(admitted), CookieChange::None));
             }
             // Its claims are older than the store's.
             let issued = registry.reissue(snapshot, &row).ok()?;
             let change = CookieChange::set(&issued);
-            Some(attach(Some(issued.admitted), change))
+            Some(attach(asking, Some(issued.admitted), change))
         }
         Question::Renew { token, relation, shown, is_upgrade } => {
             match registry.renew(&token, relation, shown, is_upgrade).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::set(&issued);
-                    Some(attach(Some(issued.admitted), change))
+                    Some(attach(asking, Some(issued.admitted), change))
                 }
                 Renewal::Upgraded(admitted) => {
-                    Some(Attached { upgrade: true, ..attach(Some(admitted), CookieChange::None) })
+                    Some(Attached { upgrade: true, ..attach(asking, Some(admitted), CookieChange::None) })
                 }
-                Renewal::Refused => Some(attach(None, CookieChange::None)),
+                Renewal::Refused { for_now } => {
+                    asking.keeps_cookies = for_now;
+                    Some(Attached::new(site, asking, None, CookieChange::None))
+                }
                 Renewal::Unavailable => None,
             }
         }

@@ -76,7 +76,7 @@ impl Site {
     pub(super) fn max_age(&self, ends_at: Timestamp) -> Duration {
         let left = ends_at.since(self.registry.now());
         // Rounded up: a cookie that goes a second before its session would be one more way to be signed out.
-        Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0))
+        Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0)).min(MAX_AGE)
     }
 }
 
@@ -85,6 +85,9 @@ impl fmt::Debug for Site {
         f.debug_struct("Site").field("cookies", &self.cookies.names()).finish_non_exhaustive()
     }
 }
+
+/// Browsers keep no cookie longer; a clock that stepped back must not make it longer.
+const MAX_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// The base names: generic, so that they tell nothing of what runs here (OWASP Session Management: session id name).
 pub(super) const SESSION: &str = "session";

@@ -3,7 +3,7 @@
 //! A check gives a value that the next step demands: a session can be attached only by an [`Admitted`], which only this
 //! file makes. The bug this prevents is a path that forgets a check and compiles all the same.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot};
 use crate::{clock::Timestamp, id::StoredId};
@@ -104,9 +104,13 @@ pub(crate) enum Standing {
 }
 
 /// Judges an opened session cookie at `now`: not revoked, from a client that is tolerated, and fresh.
+///
+/// `fresh` is today's setting: where it was lowered, a cookie from before must not outlive what is remembered of
+/// revocations.
 pub(crate) fn admit(
     opened: Opened,
     now: Timestamp,
+    fresh: Duration,
     relation: ContextRelation,
     standing: Standing,
 ) -> Admission {
@@ -117,7 +121,8 @@ pub(crate) fn admit(
     if relation == ContextRelation::Rejected {
         return Admission::Rejected(*opened.0.stored_id(), Reason::Context);
     }
-    if now >= fixed.fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {
+    let fresh_until = fixed.fresh_until.min(fixed.minted_at + fresh);
+    if now >= fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {
         return Admission::Stale(opened);
     }
     Admission::Admitted(Admitted(opened.0))

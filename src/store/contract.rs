@@ -31,7 +31,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`CreateError::Taken`] if the id exists; [`CreateError::ReplacedGone`] if the session to be moved or superseded
-    /// is over; nothing is changed then.
+    /// is over; [`CreateError::ReplacedChanged`] if it no longer holds what was `seen`. Nothing is changed then.
     async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError>;
 
     /// The session with its data, or `None` if it is over. A superseded one is still loaded.
@@ -74,7 +74,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes what is over, in batches that hold no lock for long. How many sessions.
     ///
-    /// Revocations older than `window` may go too; epochs stay.
+    /// Revocations older than the largest `window` that any layer over this store has asked for go too; epochs stay.
     ///
     /// # Errors
     /// If the store does not answer.
@@ -110,12 +110,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 pub struct NewSession<'a> {
     /// Its id.
     pub id: StoredId,
-    /// Its row, but for `epoch`, `predecessor` and `mac`, which the step fills in whatever they are.
+    /// Its row, but for `epoch`, `predecessor`, `successor` and `mac`, which the step fills in whatever they are.
     pub row: Row,
     /// Its data.
     pub fields: Vec<(FieldTag, Vec<u8>)>,
     /// The session it takes the place of.
     pub replaces: Option<Replacement>,
+    /// What that session must still hold; `None` where nothing of it goes on.
+    pub seen: Option<Seen>,
     /// Signs the rows the step writes.
     pub keeper: &'a dyn RowKeeper,
 }
@@ -128,7 +130,7 @@ pub enum Replacement {
     End(StoredId),
     /// It must be live, and ends (a new id for the same session).
     Move(StoredId),
-    /// It must be live, and stays as superseded: its fresh cookies live out, its tokens renew nothing.
+    /// It must be live, and stays as superseded, which is published: its fresh cookies live out, its tokens renew nothing.
     Supersede(StoredId),
 }
 
@@ -205,6 +207,16 @@ pub enum FeedPosition {
     After(u64),
 }
 
+/// What a session that goes on under a new id was read to hold, so that no change made meanwhile is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "the contract suite and stores of others build it")]
+pub struct Seen {
+    /// The version of its claims.
+    pub claims_version: u64,
+    /// Its data, in any order.
+    pub fields: Vec<(FieldTag, Vec<u8>)>,
+}
+
 /// Entries of the revocation feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "stores of others build it")]
@@ -213,6 +225,8 @@ pub struct FeedBatch {
     pub entries: Vec<(Revocation, Timestamp)>,
     /// Where to go on.
     pub position: FeedPosition,
+    /// Since when the feed misses nothing: the birth of this store. What a cookie from before says, the store must confirm.
+    pub complete_since: Timestamp,
 }
 
 /// The store did not do what was asked; whether it will have been done is not known.
@@ -246,6 +260,8 @@ pub enum CreateError {
     Taken,
     /// The session to be moved or superseded is over.
     ReplacedGone,
+    /// The session to be moved or superseded was written to since it was read.
+    ReplacedChanged,
     /// The store did not answer.
     Store(StoreError),
 }
@@ -255,6 +271,7 @@ impl fmt::Display for CreateError {
         match self {
             Self::Taken => f.write_str("the session id is taken"),
             Self::ReplacedGone => f.write_str("the session to be replaced is over"),
+            Self::ReplacedChanged => f.write_str("the session to be replaced was written to meanwhile"),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -264,7 +281,7 @@ impl Error for CreateError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Store(error) => error.source(),
-            Self::Taken | Self::ReplacedGone => None,
+            Self::Taken | Self::ReplacedGone | Self::ReplacedChanged => None,
         }
     }
 }

@@ -13,11 +13,11 @@ use tokio::sync::Notify;
 use super::{
     contract::{
         CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-        RotateAnswer, RotateRequest, Store, StoreError,
+        RotateAnswer, RotateRequest, Seen, Store, StoreError,
     },
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, is_live, may_move, rotate_row, supersede_row},
+    steps::{RowChange, commit_row, is_as_seen, is_live, may_move, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
@@ -32,6 +32,7 @@ pub struct MemoryStore(Arc<Shared>);
 
 struct Shared {
     clock: Arc<dyn Clock>,
+    born: Timestamp,
     inner: Mutex<Inner>,
     news: Notify,
 }
@@ -43,11 +44,20 @@ struct Inner {
     feed: VecDeque<(u64, Revocation, Timestamp)>,
     last: u64,
     index: Option<[u8; 16]>,
+    /// The largest window that anybody purges with.
+    window: Duration,
 }
 
 struct Stored {
     row: Row,
     fields: BTreeMap<FieldTag, Vec<u8>>,
+}
+
+impl Stored {
+    fn check(&self, seen: Option<&Seen>) -> Result<(), CreateError> {
+        let fields: Vec<_> = self.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect();
+        if is_as_seen(seen, &self.row, &fields) { Ok(()) } else { Err(CreateError::ReplacedChanged) }
+    }
 }
 
 #[derive(Default)]
@@ -66,7 +76,8 @@ impl MemoryStore {
     /// An empty store on another clock, for tests. Give the layer the same one.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Shared { clock, inner: Mutex::default(), news: Notify::new() }))
+        let born = clock.now();
+        Self(Arc::new(Shared { clock, born, inner: Mutex::default(), news: Notify::new() }))
     }
 
     /// The state, and the instant of the step.
@@ -90,24 +101,27 @@ impl Store for MemoryStore {
         if inner.sessions.contains_key(&new.id) {
             return Err(CreateError::Taken);
         }
-        let mut row = Row { predecessor: None, ..new.row };
+        let mut row = Row { predecessor: None, successor: None, ..new.row };
         row.epoch = row.subject.map_or(0, |subject| inner.epoch(&subject));
         match new.replaces {
             Some(Replacement::End(old)) => {
                 inner.end(&old, now);
             }
             Some(Replacement::Move(old)) => {
-                inner
+                let stored = inner
                     .live(&old, now)
                     .filter(|stored| may_move(&old, &stored.row, new.keeper))
                     .ok_or(CreateError::ReplacedGone)?;
+                stored.check(new.seen.as_ref())?;
                 inner.end(&old, now);
             }
             Some(Replacement::Supersede(old)) => {
                 let stored = inner.live(&old, now).ok_or(CreateError::ReplacedGone)?;
-                let after =
-                    supersede_row(&old, &stored.row, now, new.keeper).ok_or(CreateError::ReplacedGone)?;
+                let after = supersede_row(&old, &stored.row, new.id, now, new.keeper)
+                    .ok_or(CreateError::ReplacedGone)?;
+                stored.check(new.seen.as_ref())?;
                 inner.write(&old, after);
+                inner.publish(Revocation::Superseded(old), now);
                 row.predecessor = Some(old);
             }
             None => {}
@@ -211,19 +225,22 @@ impl Store for MemoryStore {
     }
 
     async fn purge(&self, window: Duration) -> Result<u64, StoreError> {
-        let (mut inner, now) = self.step();
-        let over: Vec<_> = inner
-            .sessions
-            .iter()
-            .filter(|(_, stored)| !is_live(&stored.row, 0, now))
-            .take(PURGE_BATCH)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in &over {
-            inner.remove(id);
-        }
-        while inner.feed.front().is_some_and(|(_, _, at)| *at + window < now) {
-            inner.feed.pop_front();
+        let over: Vec<_> = {
+            let (mut inner, now) = self.step();
+            inner.window = inner.window.max(window);
+            let window = inner.window;
+            while inner.feed.front().is_some_and(|(_, _, at)| *at + window < now) {
+                inner.feed.pop_front();
+            }
+            let over = |(id, stored): (&StoredId, &Stored)| (!is_live(&stored.row, 0, now)).then_some(*id);
+            inner.sessions.iter().filter_map(over).collect()
+        };
+        // What is over stays over, so the lock can be let go between two batches.
+        for batch in over.chunks(PURGE_BATCH) {
+            let (mut inner, _) = self.step();
+            for id in batch {
+                inner.remove(id);
+            }
         }
         Ok(u64::try_from(over.len()).unwrap_or(u64::MAX))
     }
@@ -246,7 +263,8 @@ impl Store for MemoryStore {
                 };
                 if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
                     let entries = entries.into_iter().map(|(_, revocation, at)| (*revocation, *at)).collect();
-                    return Ok(FeedBatch { entries, position: FeedPosition::After(inner.last) });
+                    let position = FeedPosition::After(inner.last);
+                    return Ok(FeedBatch { entries, position, complete_since: self.0.born });
                 }
             }
             news.await;

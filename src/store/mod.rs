@@ -30,7 +30,7 @@ mod watcher;
 
 pub use contract::{
     CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-    RotateAnswer, RotateRequest, Store, StoreError,
+    RotateAnswer, RotateRequest, Seen, Store, StoreError,
 };
 pub use memory::MemoryStore;
 pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
@@ -39,5 +39,7 @@ pub use row::{FieldTag, Row, RowKeeper};
 pub(crate) use session_data::{Asking, CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOpenError, SqliteStore};
-pub use steps::{RotateStep, RowChange, commit_row, is_live, may_move, rotate_row, supersede_row};
+pub use steps::{
+    RotateStep, RowChange, commit_row, is_as_seen, is_live, may_move, rotate_row, supersede_row,
+};
 pub(crate) use vault::Vault;

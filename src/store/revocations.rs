@@ -8,7 +8,7 @@ use std::{
     fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -30,6 +30,8 @@ pub enum Revocation {
     Claims(StoredId, u64),
     /// All sessions of a user below this epoch ended.
     Subject(SubjectKey, u64),
+    /// A session has a newer id. Its fresh cookies live out; a late answer must not set them any more.
+    Superseded(StoredId),
 }
 
 /// The revocations that still matter, and those who wait for one.
@@ -40,6 +42,8 @@ pub(crate) struct RevocationSet {
     subjects: Mutex<HashMap<SubjectKey, (u64, Timestamp)>>,
     subject_count: AtomicUsize,
     synced: AtomicBool,
+    /// Milliseconds: the feed misses nothing since then.
+    complete_since: AtomicU64,
 }
 
 #[derive(Default)]
@@ -51,8 +55,15 @@ struct Shard {
 #[derive(Clone, Copy)]
 struct Entry {
     revoked: bool,
+    superseded: bool,
     claims_version: u64,
     until: Timestamp,
+}
+
+impl Entry {
+    const fn until(until: Timestamp) -> Self {
+        Self { revoked: false, superseded: false, claims_version: 0, until }
+    }
 }
 
 struct Watcher {
@@ -68,16 +79,32 @@ impl RevocationSet {
             subjects: Mutex::default(),
             subject_count: AtomicUsize::new(0),
             synced: AtomicBool::new(false),
+            complete_since: AtomicU64::new(u64::MAX),
         }
     }
 
-    /// Whether the feed was read at least once; before that the store must be asked.
-    pub(crate) fn is_synced(&self) -> bool {
+    /// Whether this set knows of every revocation that can matter to a cookie minted at that instant. Where it does not,
+    /// because the feed is not being read or the store is younger than the cookie, the store must be asked.
+    pub(crate) fn covers(&self, minted_at: Timestamp) -> bool {
         self.synced.load(Ordering::Acquire)
+            && minted_at.as_millis() >= self.complete_since.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_synced(&self) {
+    /// The whole window of the feed was read, which misses nothing since then.
+    pub(crate) fn set_synced(&self, complete_since: Timestamp) {
+        self.complete_since.store(complete_since.as_millis(), Ordering::Relaxed);
         self.synced.store(true, Ordering::Release);
+    }
+
+    /// Nobody reads the feed any more.
+    pub(crate) fn set_unsynced(&self) {
+        self.synced.store(false, Ordering::Release);
+    }
+
+    /// Whether a session has a newer id, as far as this set knows.
+    pub(crate) fn is_superseded(&self, id: &StoredId) -> bool {
+        self.count(id).load(Ordering::Acquire) != 0
+            && self.shard(id).entries.get(id).is_some_and(|entry| entry.superseded)
     }
 
     /// Judges a session whose cookie carries `claims_version`.
@@ -105,11 +132,12 @@ impl RevocationSet {
     /// Takes an entry that matters until `until`, and tells those who wait for it.
     pub(crate) fn insert(&self, revocation: Revocation, until: Timestamp) {
         match revocation {
-            Revocation::Session(id) => {
-                self.insert_entry(&id, Entry { revoked: true, claims_version: 0, until })
-            }
+            Revocation::Session(id) => self.insert_entry(&id, Entry { revoked: true, ..Entry::until(until) }),
             Revocation::Claims(id, claims_version) => {
-                self.insert_entry(&id, Entry { revoked: false, claims_version, until });
+                self.insert_entry(&id, Entry { claims_version, ..Entry::until(until) });
+            }
+            Revocation::Superseded(id) => {
+                self.insert_entry(&id, Entry { superseded: true, ..Entry::until(until) });
             }
             Revocation::Subject(subject, epoch) => self.insert_subject(subject, epoch, until),
         }
@@ -150,6 +178,7 @@ impl RevocationSet {
         let merged = match shard.entries.get(id) {
             Some(old) => Entry {
                 revoked: old.revoked || new.revoked,
+                superseded: old.superseded || new.superseded,
                 claims_version: old.claims_version.max(new.claims_version),
                 until: old.until.max(new.until),
             },
@@ -169,9 +198,14 @@ impl RevocationSet {
     fn insert_subject(&self, subject: SubjectKey, epoch: u64, until: Timestamp) {
         {
             let mut subjects = lock(&self.subjects);
-            let entry = subjects.entry(subject).or_insert((epoch, until));
+            let entry = subjects.entry(subject).or_insert((0, until));
+            let is_news = epoch > entry.0;
             *entry = (entry.0.max(epoch), entry.1.max(until));
             self.subject_count.store(subjects.len(), Ordering::Release);
+            if !is_news {
+                // The window is read again and again; those who wait were told the first time.
+                return;
+            }
         }
         for shard in &self.shards {
             for watcher in lock(shard).watchers.values() {
@@ -199,7 +233,7 @@ impl RevocationSet {
 
 impl fmt::Debug for RevocationSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RevocationSet").field("synced", &self.is_synced()).finish_non_exhaustive()
+        f.debug_struct("RevocationSet").field("synced", &self.synced).finish_non_exhaustive()
     }
 }
 

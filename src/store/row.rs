@@ -31,6 +31,8 @@ pub struct Row {
     pub superseded_at: Option<Timestamp>,
     /// The session whose newer id this one is; it ends with this one.
     pub predecessor: Option<StoredId>,
+    /// The newer id of this session, once it is superseded.
+    pub successor: Option<StoredId>,
     /// The index key of the user; none in an anonymous session.
     pub subject: Option<SubjectKey>,
     /// The user's epoch when the session began; it counts as gone when the epoch is higher.

@@ -1,8 +1,8 @@
 //! The rules of the verbs over one row, for stores that can run Rust inside their atomic step.
 
 use super::{
-    contract::{CommitRequest, RotateAnswer, RotateRequest},
-    row::{Row, RowKeeper},
+    contract::{CommitRequest, RotateAnswer, RotateRequest, Seen},
+    row::{FieldTag, Row, RowKeeper},
 };
 use crate::{
     clock::Timestamp,
@@ -108,6 +108,16 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
     Some(after)
 }
 
+/// Whether a session with this row and these fields still holds what was `seen` of it.
+#[must_use]
+pub fn is_as_seen(seen: Option<&Seen>, row: &Row, fields: &[(FieldTag, Vec<u8>)]) -> bool {
+    seen.is_none_or(|seen| {
+        seen.claims_version == row.claims_version
+            && seen.fields.len() == fields.len()
+            && seen.fields.iter().all(|field| fields.contains(field))
+    })
+}
+
 /// Whether a session that is live may be moved to a newer id, and end.
 #[must_use]
 pub fn may_move(id: &StoredId, row: &Row, keeper: &dyn RowKeeper) -> bool {
@@ -116,11 +126,17 @@ pub fn may_move(id: &StoredId, row: &Row, keeper: &dyn RowKeeper) -> bool {
 
 /// The row of a session that is live once it has a newer id; `None` if it cannot be superseded.
 #[must_use]
-pub fn supersede_row(id: &StoredId, row: &Row, now: Timestamp, keeper: &dyn RowKeeper) -> Option<Row> {
+pub fn supersede_row(
+    id: &StoredId,
+    row: &Row,
+    successor: StoredId,
+    now: Timestamp,
+    keeper: &dyn RowKeeper,
+) -> Option<Row> {
     if !may_move(id, row, keeper) {
         return None;
     }
-    let mut after = Row { superseded_at: Some(now), ..row.clone() };
+    let mut after = Row { superseded_at: Some(now), successor: Some(successor), ..row.clone() };
     keeper.sign(id, &mut after);
     Some(after)
 }

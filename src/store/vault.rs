@@ -28,7 +28,7 @@ use crate::{
         xaes::{NONCE, TAG, XaesKey},
     },
     id::{SessionDigest, SessionId, SessionRef, StoredId, SubjectKey},
-    session::{ContextDigest, Private},
+    session::{ContextDigest, Private, Rotation},
 };
 
 /// The keys of one origin's records.
@@ -189,39 +189,56 @@ impl Vault {
 
     /// The MAC of a row under the key it names.
     fn row_mac(&self, id: &StoredId, row: &Row) -> Option<[u8; 16]> {
-        let keys = self.ring.opening(KeyId(row.key))?;
-        let mut clear = Vec::with_capacity(256 + self.origin.len());
-        clear.extend_from_slice(&[
-            ROW_VERSION,
-            u8::from(row.remembered),
-            u8::from(row.superseded_at.is_some()),
-        ]);
-        clear.extend_from_slice(&[u8::from(row.predecessor.is_some()), u8::from(row.subject.is_some())]);
-        for number in [
-            row.rotation.previous,
-            row.rotation.floor,
-            row.rotation.issued,
-            row.rotation.rotated_at.as_millis(),
-            row.created_at.as_millis(),
-            row.renewed_at.as_millis(),
-            row.authenticated_at.as_millis(),
-            row.deadline.as_millis(),
-            row.ends_at.as_millis(),
-            row.superseded_at.unwrap_or_default().as_millis(),
-            row.epoch,
-            row.claims_version,
-            u64::from(row.upgrades),
+        // Taken apart whole, so that a column which is added later cannot be forgotten here.
+        let Row {
+            rotation: Rotation { previous, floor, issued, rotated_at },
+            created_at,
+            renewed_at,
+            authenticated_at,
+            deadline,
+            ends_at,
+            superseded_at,
+            predecessor,
+            successor,
+            subject,
+            epoch,
+            claims_version,
+            upgrades,
+            remembered,
+            key,
+            sealed,
+            mac: _,
+        } = row;
+        let keys = self.ring.opening(KeyId(*key))?;
+        let mut clear = Vec::with_capacity(320 + self.origin.len());
+        clear.push(ROW_VERSION);
+        for flag in [
+            *remembered,
+            superseded_at.is_some(),
+            predecessor.is_some(),
+            successor.is_some(),
+            subject.is_some(),
         ] {
+            clear.push(u8::from(flag));
+        }
+        let instants = [*rotated_at, *created_at, *renewed_at, *authenticated_at, *deadline, *ends_at];
+        let superseded_at = superseded_at.unwrap_or_default();
+        for number in [*previous, *floor, *issued, *epoch, *claims_version, u64::from(*upgrades)]
+            .into_iter()
+            .chain(instants.into_iter().chain([superseded_at]).map(Timestamp::as_millis))
+        {
             clear.extend_from_slice(&number.to_be_bytes());
         }
-        clear.extend_from_slice(row.predecessor.as_ref().map_or(&[0; 32], StoredId::as_bytes).as_slice());
-        clear.extend_from_slice(row.subject.as_ref().map_or(&[0; 16], SubjectKey::as_bytes).as_slice());
-        clear.extend_from_slice(&row.key);
+        for id in [predecessor, successor] {
+            clear.extend_from_slice(id.as_ref().map_or(&[0; 32], StoredId::as_bytes).as_slice());
+        }
+        clear.extend_from_slice(subject.as_ref().map_or(&[0; 16], SubjectKey::as_bytes).as_slice());
+        clear.extend_from_slice(key);
         clear.extend_from_slice(id.as_bytes());
         clear.extend_from_slice(&length(self.origin.len()));
         clear.extend_from_slice(self.origin.as_bytes());
         // All before this is of fixed or stated length, so the sealed part can end the message.
-        Some(keys.record_mac.tag(&[&clear, &row.sealed]))
+        Some(keys.record_mac.tag(&[&clear, sealed]))
     }
 }
 

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::task::JoinHandle;
+
 use super::{
     contract::{FeedBatch, FeedPosition, StoreError},
     registry::Registry,
@@ -16,13 +18,8 @@ impl Registry {
     pub(crate) fn start_watching(self: &Arc<Self>) {
         // A load first: a swap on every request would make all cores fight for one cache line.
         if !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel) {
-            let registry = Arc::downgrade(self);
-            tokio::spawn(async move {
-                // A store of somebody else's may panic; revocations must go on being heard of.
-                while tokio::spawn(watch(registry.clone())).await.is_err_and(|error| error.is_panic()) {
-                    tokio::time::sleep(RETRY).await;
-                }
-            });
+            // Made here: a task whose runtime goes before it ran once is dropped without having begun.
+            tokio::spawn(watch(Ended(Arc::downgrade(self))));
         }
     }
 
@@ -30,9 +27,9 @@ impl Registry {
     pub(crate) async fn sync(&self) -> Result<FeedPosition, StoreError> {
         self.measure_offset().await?;
         let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
-        let position = batch.position;
+        let (position, complete_since) = (batch.position, batch.complete_since);
         self.take(batch);
-        self.revocations.set_synced();
+        self.revocations.set_synced(complete_since);
         Ok(position)
     }
 
@@ -47,24 +44,44 @@ impl Registry {
     }
 }
 
-async fn watch(registry: Weak<Registry>) {
+/// The task ended: a store panicked, or the runtime it ran on is gone. The next request starts it again, and until it
+/// has read the feed, the store is asked.
+struct Ended(Weak<Registry>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some(registry) = self.0.upgrade() {
+            registry.revocations.set_unsynced();
+            registry.watched.store(false, Ordering::Release);
+        }
+    }
+}
+
+async fn watch(ended: Ended) {
+    let Ended(registry) = &ended;
     let mut rounds: u32 = 0;
+    let mut tidying: Option<JoinHandle<()>> = None;
     loop {
         // Between two rounds nothing here keeps the registry alive.
         let Some(strong) = registry.upgrade() else { return };
-        if rounds.is_multiple_of(PURGE_EVERY)
-            && let Err(error) = strong.store.purge(strong.window()).await
-        {
-            strong.store_failed(StoreVerb::Purge, &error);
+        strong.revocations.prune(strong.now());
+        if rounds.is_multiple_of(PURGE_EVERY) && tidying.as_ref().is_none_or(JoinHandle::is_finished) {
+            // Beside the feed: a long purge must not keep revocations from being heard of.
+            tidying = Some(tokio::spawn(tidy(Arc::clone(&strong))));
         }
         rounds = rounds.wrapping_add(1);
-        strong.revocations.prune(strong.now());
         if let Err(error) = follow(strong).await {
             if let Some(strong) = registry.upgrade() {
                 strong.store_failed(StoreVerb::Subscribe, &error);
             }
             tokio::time::sleep(RETRY).await;
         }
+    }
+}
+
+async fn tidy(registry: Arc<Registry>) {
+    if let Err(error) = registry.store.purge(registry.window()).await {
+        registry.store_failed(StoreVerb::Purge, &error);
     }
 }
 

@@ -4,7 +4,8 @@ use portcullis::{
     id::StoredId,
     session::Rotation,
     store::{
-        CommitRequest, CreateError, NewSession, Replacement, Revocation, RotateAnswer, RotateRequest, Row,
+        CommitRequest, CreateError, FieldTag, NewSession, Replacement, Revocation, RotateAnswer,
+        RotateRequest, Row, Seen,
     },
 };
 
@@ -70,7 +71,8 @@ pub(crate) async fn a_login_ends_the_session_it_replaces_in_the_same_step(stage:
     let new = stage.replace(id(3), Replacement::End(id(2))).await.unwrap();
     assert_eq!(new.predecessor, None, "nothing is left that would have to end with it");
     assert_eq!(stage.load(id(3)).await, Some((new, Fields::new())));
-    assert_eq!(stage.feed().await, [id(2), id(1)].map(Revocation::Session));
+    let ended = [id(2), id(1)].map(Revocation::Session);
+    assert_eq!(stage.feed().await, [[Revocation::Superseded(id(1))].as_slice(), &ended].concat());
     stage.assert_wiped(id(1)).await;
     stage.assert_wiped(id(2)).await;
 }
@@ -145,9 +147,9 @@ pub(crate) async fn a_superseded_session_is_loaded_and_takes_no_commit(stage: St
         ..commit(id(1))
     };
     assert_eq!(stage.store.commit(refused).await.unwrap(), None);
-    let superseded = signed(&id(1), Row { superseded_at: Some(stage.now()), ..old });
+    let superseded = signed(&id(1), Row { superseded_at: Some(stage.now()), successor: Some(id(2)), ..old });
     assert_eq!(stage.load(id(1)).await, Some((superseded, [(tag(1), b"cart".to_vec())].into())));
-    assert_eq!(stage.feed().await, []);
+    assert_eq!(stage.feed().await, [Revocation::Superseded(id(1))]);
 }
 
 pub(crate) async fn tokens_of_a_superseded_session_renew_nothing(stage: Stage) {
@@ -164,5 +166,33 @@ pub(crate) async fn tokens_of_a_superseded_session_renew_nothing(stage: Stage) {
         stage.clock.advance(MILLI);
     }
     assert_eq!(stage.loaded(id(1)).await, superseded);
-    assert_eq!(stage.feed().await, []);
+    assert_eq!(stage.feed().await, [Revocation::Superseded(id(1))]);
+}
+
+/// What somebody else wrote between the reading of a session and its new id must not be lost.
+pub(crate) async fn a_session_that_was_written_to_since_it_was_read_is_not_replaced(stage: Stage) {
+    for (number, kind) in [(1, Replacement::Move as fn(_) -> _), (11, Replacement::Supersede)] {
+        let old = stage.create_with(id(number), tag(1), b"cart").await;
+        let seen = |claims_version, fields: &[(FieldTag, &[u8])]| {
+            let fields = fields.iter().map(|(tag, value)| (*tag, value.to_vec())).collect();
+            Some(Seen { claims_version, fields })
+        };
+        let create = |new, seen| {
+            let replaces = Some(kind(id(number)));
+            stage.store.create(NewSession { replaces, seen, ..session(id(new), stage.row()) })
+        };
+        for changed in [
+            seen(old.claims_version + 1, &[(tag(1), b"cart")]),
+            seen(old.claims_version, &[(tag(1), b"another")]),
+            seen(old.claims_version, &[(tag(2), b"cart")]),
+            seen(old.claims_version, &[]),
+            seen(old.claims_version, &[(tag(1), b"cart"), (tag(2), b"more")]),
+        ] {
+            let refused = create(number + 1, changed).await;
+            assert!(matches!(refused, Err(CreateError::ReplacedChanged)), "{refused:?}");
+            assert_eq!(stage.loaded(id(number)).await, old);
+            assert_eq!(stage.load(id(number + 1)).await, None);
+        }
+        create(number + 1, seen(old.claims_version, &[(tag(1), b"cart")])).await.unwrap();
+    }
 }

@@ -83,7 +83,9 @@ async fn chain(stage: &Stage) {
 pub(crate) async fn revoking_the_newest_id_ends_all_its_predecessors(stage: Stage) {
     chain(&stage).await;
     assert!(stage.store.revoke(&id(3)).await.unwrap());
-    assert_eq!(stage.feed().await, [id(3), id(2), id(1)].map(Revocation::Session));
+    let ended = [id(3), id(2), id(1)].map(Revocation::Session);
+    let superseded = [id(1), id(2)].map(Revocation::Superseded);
+    assert_eq!(stage.feed().await, [superseded.as_slice(), &ended].concat());
     for number in [1, 2, 3] {
         stage.assert_wiped(id(number)).await;
     }
@@ -92,7 +94,9 @@ pub(crate) async fn revoking_the_newest_id_ends_all_its_predecessors(stage: Stag
 pub(crate) async fn revoking_a_superseded_session_leaves_the_newer_one(stage: Stage) {
     chain(&stage).await;
     assert!(stage.store.revoke(&id(2)).await.unwrap());
-    assert_eq!(stage.feed().await, [id(2), id(1)].map(Revocation::Session));
+    let ended = [id(2), id(1)].map(Revocation::Session);
+    let superseded = [id(1), id(2)].map(Revocation::Superseded);
+    assert_eq!(stage.feed().await, [superseded.as_slice(), &ended].concat());
     stage.assert_wiped(id(1)).await;
     stage.assert_wiped(id(2)).await;
     assert_eq!(stage.fields(id(3)).await, [(tag(1), b"cart".to_vec())].into());
@@ -115,7 +119,8 @@ pub(crate) async fn signing_a_subject_out_ends_its_sessions_and_counts_them(stag
     let anonymous = stage.create(id(7), stage.row()).await;
     // Neither the expired nor the superseded one is counted: 2, 3 and 5 are.
     assert_eq!(stage.store.revoke_subject(&subject(1)).await.unwrap(), 3);
-    assert_eq!(stage.window(GRACE).await.entries, [(Revocation::Subject(subject(1), 1), stage.now())]);
+    let told = [Revocation::Superseded(id(4)), Revocation::Subject(subject(1), 1)];
+    assert_eq!(stage.window(GRACE).await.entries, told.map(|revocation| (revocation, stage.now())));
     assert_eq!(stage.list(subject(1)).await, []);
     assert_eq!(stage.put(id(5), tag(1), b"back").await, None);
     assert_eq!(stage.rotate(renewal(id(5), newest)).await, RotateAnswer::Gone);

@@ -35,6 +35,7 @@ impl PlainKeeper {
             ends_at,
             superseded_at,
             predecessor,
+            successor,
             subject,
             epoch,
             claims_version,
@@ -46,7 +47,8 @@ impl PlainKeeper {
         } = row;
         let mut hasher = DefaultHasher::new();
         (self.key, id, previous, floor, issued, rotated_at, created_at, renewed_at).hash(&mut hasher);
-        (authenticated_at, deadline, ends_at, superseded_at, predecessor, subject).hash(&mut hasher);
+        (authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject)
+            .hash(&mut hasher);
         (epoch, claims_version, upgrades, remembered, key, sealed).hash(&mut hasher);
         let half = hasher.finish().to_be_bytes();
         let mut mac = [0; 16];

@@ -58,6 +58,7 @@ macro_rules! hold_to_contract {
                     a_superseded_session_is_loaded_and_takes_no_commit,
                     tokens_of_a_superseded_session_renew_nothing,
                     what_is_not_live_cannot_be_superseded_and_nothing_is_created,
+                    a_session_that_was_written_to_since_it_was_read_is_not_replaced,
                 }
                 commit {
                     a_commit_writes_overwrites_and_removes_fields,
@@ -106,6 +107,7 @@ macro_rules! hold_to_contract {
                 purge {
                     a_purge_removes_what_is_over_and_nothing_else,
                     a_purge_drops_revocations_older_than_the_window_only,
+                    a_purge_keeps_what_the_widest_window_needs,
                     a_purge_keeps_epochs,
                 }
                 feed {

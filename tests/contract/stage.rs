@@ -184,6 +184,7 @@ pub(crate) fn row(now: Timestamp) -> Row {
         ends_at: now + ABSOLUTE,
         superseded_at: None,
         predecessor: None,
+        successor: None,
         subject: None,
         epoch: 0,
         claims_version: 0,
@@ -197,7 +198,7 @@ pub(crate) fn row(now: Timestamp) -> Row {
 
 /// A session to create, without fields.
 pub(crate) fn session(id: StoredId, row: Row) -> NewSession<'static> {
-    NewSession { id, row, fields: Vec::new(), replaces: None, keeper: &KEEPER }
+    NewSession { id, row, fields: Vec::new(), replaces: None, seen: None, keeper: &KEEPER }
 }
 
 /// A commit that changes nothing.

@@ -71,8 +71,25 @@ impl Browser {
         H: Handler<T, ()>,
         T: 'static,
     {
+        self.send(Method::GET, handler)
+    }
+
+    /// The same with a POST.
+    pub(crate) fn post<H, T>(&self, handler: H) -> impl Future<Output = Answer> + Send + use<H, T>
+    where
+        H: Handler<T, ()>,
+        T: 'static,
+    {
+        self.send(Method::POST, handler)
+    }
+
+    fn send<H, T>(&self, method: Method, handler: H) -> impl Future<Output = Answer> + Send + use<H, T>
+    where
+        H: Handler<T, ()>,
+        T: 'static,
+    {
         let app = Router::new().route("/", any(handler)).layer(self.stage.layer.clone());
-        let request = self.request();
+        let request = self.request(method);
         async move {
             let answered = async {
                 let response = app.oneshot(request).await.unwrap();
@@ -113,8 +130,8 @@ impl Browser {
         self.visit(login(user)).await.ok();
     }
 
-    fn request(&self) -> Request<Body> {
-        let mut request = Request::builder().method(Method::GET).uri("/");
+    fn request(&self, method: Method) -> Request<Body> {
+        let mut request = Request::builder().method(method).uri("/");
         if let Some(user_agent) = self.user_agent {
             request = request.header(header::USER_AGENT, user_agent);
         }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::{
@@ -20,7 +21,7 @@ on_every_store!(
     a_change_stays_marked_until_the_next_authentication,
     a_change_never_becomes_what_the_session_is_bound_to,
     a_lone_token_from_another_network_is_noted_as_well,
-    a_changed_client_keeps_its_rights_for_now,
+    a_changed_client_is_asked_to_step_up,
 );
 
 const ELSEWHERE: [u8; 4] = [198, 51, 100, 7];
@@ -151,8 +152,8 @@ async fn a_lone_token_from_another_network_is_noted_as_well(stage: Stage) {
     assert!(events.contains(&"session_context_changed"), "{events:?}");
 }
 
-/// Another network is noted and marked, for the application to judge; it takes no right away by itself.
-async fn a_changed_client_keeps_its_rights_for_now(stage: Stage) {
+/// A01, A80: whoever copied the cookies gets no further than the pages that ask for nothing.
+async fn a_changed_client_is_asked_to_step_up(stage: Stage) {
     let stage = stage.rebuilt(|builder| builder.recent(FRESH * 3));
     stage.layer.ready().await.unwrap();
     let mut thief = stage.signed_in("alice").await;
@@ -160,5 +161,5 @@ async fn a_changed_client_keeps_its_rights_for_now(stage: Stage) {
     thief.address = IpAddr::from(ELSEWHERE);
     stage.pass(FRESH);
     assert!(changed(&mut thief).await);
-    assert_eq!(thief.visit(recent).await.ok(), "recent");
+    assert_eq!(thief.visit(recent).await.status, StatusCode::FORBIDDEN);
 }

@@ -96,8 +96,9 @@ async fn a_fresh_session_is_admitted_whatever_token_lies_beside_it(stage: Stage)
 async fn a_write_of_somebody_with_duplicates_touches_neither_session(stage: Stage) {
     let (alice, mallory) = (stage.signed_in("alice").await, stage.signed_in("mallory").await);
     let browser = both(&alice, &mallory, SESSION).remove(0);
-    browser.ask(write("colour", "green")).await.ok();
-    assert_eq!(stage.store.calls(), ["create"], "an anonymous session of its own");
+    assert!(browser.ask(write("colour", "green")).await.cookies.is_empty(), "nothing is written over");
+    assert_eq!(stage.store.calls(), [""; 0]);
+    assert_eq!(stage.events.names(), ["duplicate_cookie", "write_of_refused_request"]);
     for mut owner in [alice, mallory] {
         assert_eq!(owner.visit(crate::handlers::read("colour")).await.ok(), "nothing");
     }

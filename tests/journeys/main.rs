@@ -7,6 +7,7 @@
 //! ```text
 //! stage     a site: clock, spied store, events, layer
 //! browser   one browser of it: jar, User-Agent, address
+//! gate      a handler that stops in the middle until it is let go
 //! handlers  what applications do again and again
 //! spy       the store that counts, and fails when told to
 //! ```
@@ -40,6 +41,7 @@ macro_rules! on_every_store {
 }
 
 mod browser;
+mod gate;
 mod handlers;
 #[path = "../common/jar.rs"]
 mod jar;
@@ -66,5 +68,6 @@ mod renewal;
 mod rotation;
 mod secrets;
 mod special_requests;
+mod staying_in;
 mod tower_sessions;
 mod writes;

@@ -78,6 +78,11 @@ impl Stage {
         Self { layer, keys, ..self.clone() }
     }
 
+    /// The same site over another store, as after a restart with sessions in memory. The feed is not read yet.
+    pub(crate) fn over_store(&self, store: impl Store) -> Self {
+        Self { store: Spy::on(Arc::new(store)), ..self.clone() }.beside(ORIGIN, self.keys.clone())
+    }
+
     /// A builder as this stage uses it, to be changed before it is built.
     pub(crate) fn rebuilt(&self, change: impl FnOnce(SessionLayerBuilder) -> SessionLayerBuilder) -> Self {
         let builder = layer(ORIGIN, &self.keys, &self.store, &self.events, &self.clock);

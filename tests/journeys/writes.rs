@@ -1,13 +1,12 @@
 //! What becomes of session data when requests overlap, fail, or come too late.
 
-use std::sync::Arc;
-
 use axum::http::StatusCode;
 use portcullis::{Auth, Session};
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
     browser::{Answer, Browser},
+    gate::Gate,
     handlers::{login, logout, read, who, write},
     jar::{RENEWAL, SESSION},
     stage::{FRESH, Stage},
@@ -30,25 +29,6 @@ on_every_store!(
     of_two_requests_that_write_one_key_the_later_wins,
     a_removal_and_a_write_of_another_key_both_win,
 );
-
-/// A handler that stops in the middle until it is let go.
-#[derive(Clone, Default)]
-struct Gate(Arc<(Notify, Notify)>);
-
-impl Gate {
-    async fn wait_inside(&self) {
-        self.0.0.notify_one();
-        self.0.1.notified().await;
-    }
-
-    async fn is_reached(&self) {
-        self.0.0.notified().await;
-    }
-
-    fn open(&self) {
-        self.0.1.notify_one();
-    }
-}
 
 /// A request that has read its session and waits at the gate before it writes.
 async fn slow_write(browser: &Browser, key: &'static str, value: &'static str) -> (JoinHandle<Answer>, Gate) {

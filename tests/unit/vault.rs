@@ -17,6 +17,7 @@ fn row(vault: &Vault, id: &StoredId, private: &Private) -> Row {
         ends_at: at(9),
         superseded_at: None,
         predecessor: None,
+        successor: None,
         subject: Some(vault.subject_key("alice")),
         epoch: 10,
         claims_version: 11,
@@ -75,7 +76,7 @@ fn every_column_of_a_row_is_signed() {
     assert!(!keeper.verify(&StoredId::from_bytes([4; 32]), &good));
     assert!(!Vault::new(&ring, "https://b.example.com").keeper(RowEdit::None).verify(&id, &good));
     let later = |at: &mut Timestamp| *at = Timestamp::from_millis(at.as_millis() + 1);
-    let changes: [(&str, Change<'_>); 18] = [
+    let changes: [(&str, Change<'_>); 19] = [
         ("previous", &|row| row.rotation.previous += 1),
         ("floor", &|row| row.rotation.floor -= 1),
         ("issued", &|row| row.rotation.issued += 1),
@@ -87,6 +88,7 @@ fn every_column_of_a_row_is_signed() {
         ("ends_at", &|row| later(&mut row.ends_at)),
         ("superseded_at", &|row| row.superseded_at = Some(Timestamp::default())),
         ("predecessor", &|row| row.predecessor = Some(StoredId::from_bytes([0; 32]))),
+        ("successor", &|row| row.successor = Some(StoredId::from_bytes([0; 32]))),
         ("subject", &|row| row.subject = None),
         ("epoch", &|row| row.epoch += 1),
         ("claims_version", &|row| row.claims_version += 1),

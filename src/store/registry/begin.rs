@@ -1,6 +1,6 @@
 //! A new session, and the credentials that stand for a session.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::Registry;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     id::{SessionId, StoredId},
     session::{Admitted, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
     store::{
-        contract::{CreateError, NewSession, Replacement, StoreError},
+        contract::{CreateError, NewSession, Replacement, Seen, StoreError},
         revocations::Revocation,
         row::Row,
         vault::RowEdit,
@@ -23,6 +23,8 @@ pub(crate) struct Beginning {
     pub(crate) remembered: bool,
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     pub(crate) replaces: Option<Replacement>,
+    /// What that one was read to hold.
+    pub(crate) seen: Option<Seen>,
     /// The times of the session it goes on from; none begins anew, now.
     pub(crate) continues: Option<Continued>,
     /// The end that the application wants for it, if that comes sooner.
@@ -38,11 +40,17 @@ pub(crate) struct Continued {
 }
 
 /// Credentials to be sent: the session they stand for, the cookie's value, and a token where there is a new one.
-#[derive(Debug)]
 pub(crate) struct Issued {
     pub(crate) admitted: Admitted,
     pub(crate) cookie: String,
     pub(crate) token: Option<String>,
+}
+
+/// Mute: it holds credentials.
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Issued(..)")
+    }
 }
 
 /// Why a session was not created or changed.
@@ -50,6 +58,8 @@ pub(crate) struct Issued {
 pub(crate) enum RegistryError {
     /// The session to go on from is over.
     Gone,
+    /// The session to go on from was written to since it was read.
+    Changed,
     /// The store does not answer.
     Store,
     /// The operating system gave no random bytes.
@@ -92,6 +102,7 @@ impl Registry {
             ends_at,
             superseded_at: None,
             predecessor: None,
+            successor: None,
             subject: beginning.private.subject.as_deref().map(|subject| self.vault.subject_key(subject)),
             epoch: 0,
             claims_version: 0,
@@ -102,10 +113,20 @@ impl Registry {
             mac: [0; 16],
         };
         let replaces = beginning.replaces;
-        let created =
-            self.store.create(NewSession { id: stored_id, row, fields, replaces, keeper: &keeper }).await;
+        let created = self
+            .store
+            .create(NewSession {
+                id: stored_id,
+                row,
+                fields,
+                replaces,
+                seen: beginning.seen,
+                keeper: &keeper,
+            })
+            .await;
         let row = created.map_err(|error| match error {
             CreateError::ReplacedGone => RegistryError::Gone,
+            CreateError::ReplacedChanged => RegistryError::Changed,
             // 256 random bits are not taken: the store gave an answer that cannot be.
             CreateError::Taken => {
                 self.store_failed(StoreVerb::Create, &StoreError::new("a new session id was taken"));
@@ -116,8 +137,12 @@ impl Registry {
                 RegistryError::Store
             }
         })?;
-        if let Some(Replacement::End(old) | Replacement::Move(old)) = replaces {
-            self.revoked_here(Revocation::Session(old));
+        match replaces {
+            Some(Replacement::End(old) | Replacement::Move(old)) => {
+                self.revoked_here(Revocation::Session(old))
+            }
+            Some(Replacement::Supersede(old)) => self.revoked_here(Revocation::Superseded(old)),
+            None => {}
         }
         let token = Some(row.rotation.issued);
         Ok(self.issue(&id, stored_id, &row, &beginning.private, now, self.timeouts.fresh, token)?)

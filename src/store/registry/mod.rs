@@ -32,7 +32,7 @@ use crate::{
     cookie::SealedCookie,
     events::{EventSink, SessionEvent, StoreVerb},
     id::{SessionRef, StoredId},
-    session::{RenewalTokens, Snapshot, Standing, Timeouts},
+    session::{Admitted, RenewalTokens, Snapshot, Standing, Timeouts},
 };
 
 /// The sessions of one origin.
@@ -130,6 +130,11 @@ impl Registry {
             return Standing::Revoked;
         }
         standing
+    }
+
+    /// Whether the revocation set can tell whether a session has ended.
+    pub(crate) fn covers(&self, admitted: &Admitted) -> bool {
+        self.revocations.covers(admitted.snapshot().fixed().minted_at)
     }
 
     /// Takes a revocation into this instance's own set at once; the others hear of it through the feed.

@@ -25,7 +25,10 @@ pub(crate) enum Renewal {
     /// Let in for a socket, with none.
     Upgraded(Admitted),
     /// Not let in; the event says why.
-    Refused,
+    Refused {
+        /// Whether the next request may be let in with what its jar holds then, so that nothing may write over it.
+        for_now: bool,
+    },
     /// Not known: the store does not answer.
     Unavailable,
 }
@@ -61,25 +64,31 @@ impl Registry {
                 self.store_failed(StoreVerb::Rotate, &error);
                 Renewal::Unavailable
             }
-            Ok(RotateAnswer::Gone) => self.refused(session, Reason::Expired),
+            Ok(RotateAnswer::Gone) => {
+                // So that whoever sends it again and again costs no signature and no store call for a while.
+                self.revoked_here(Revocation::Session(stored_id));
+                self.refused(session, Reason::Expired)
+            }
             Ok(RotateAnswer::Tampered) => {
                 self.event(SessionEvent::RecordTampered(session));
-                Renewal::Refused
+                Renewal::Refused { for_now: false }
             }
             Ok(RotateAnswer::Superseded { late }) => {
                 if late {
                     self.event(SessionEvent::SupersededTokenUsed(session));
-                    return Renewal::Refused;
+                    return Renewal::Refused { for_now: false };
                 }
-                self.refused(session, Reason::Superseded)
+                self.event(SessionEvent::Refused(session, Reason::Superseded));
+                Renewal::Refused { for_now: true }
             }
             Ok(RotateAnswer::Upgrade(None)) => {
                 self.event(SessionEvent::UpgradeRefused(session));
-                Renewal::Refused
+                Renewal::Refused { for_now: true }
             }
             Ok(RotateAnswer::Upgrade(Some(row))) => {
                 let now = self.now();
-                match self.open_and_issue(token.id(), stored_id, &row, now, self.timeouts.fresh, None) {
+                // Fresh for no time at all: only this socket gets in with it.
+                match self.open_and_issue(token.id(), stored_id, &row, now, Duration::ZERO, None) {
                     Renewal::Issued(issued) => Renewal::Upgraded(issued.admitted),
                     other => other,
                 }
@@ -113,12 +122,12 @@ impl Registry {
             RotationOutcome::Young | RotationOutcome::Echo => (left, None, None),
             RotationOutcome::EchoRefused => {
                 self.event(SessionEvent::RenewalFromOtherClient(session));
-                return Renewal::Refused;
+                return Renewal::Refused { for_now: true };
             }
             RotationOutcome::Reuse => {
                 self.revoked_here(Revocation::Session(stored_id));
                 self.event(SessionEvent::TokenReuse(session));
-                return Renewal::Refused;
+                return Renewal::Refused { for_now: false };
             }
         };
         if let Some(event) = event {
@@ -138,7 +147,7 @@ impl Registry {
     ) -> Renewal {
         let Some(private) = self.vault.open_private(&stored_id, row) else {
             self.event(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
-            return Renewal::Refused;
+            return Renewal::Refused { for_now: false };
         };
         match self.issue(id, stored_id, row, &private, now, span, generation) {
             Ok(issued) => Renewal::Issued(issued),
@@ -151,6 +160,6 @@ impl Registry {
 
     fn refused(&self, session: SessionRef, reason: Reason) -> Renewal {
         self.event(SessionEvent::Refused(session, reason));
-        Renewal::Refused
+        Renewal::Refused { for_now: false }
     }
 }

@@ -98,6 +98,22 @@ impl Registry {
         Ok(ended)
     }
 
+    /// The newer ids of a session that got one a moment ago. A logout that was under way with the old id means the session,
+    /// whatever it is called by now. No store call unless it has one.
+    pub(crate) async fn newer_ids(&self, stored_id: &StoredId) -> Result<Vec<StoredId>, StoreError> {
+        let mut newer = Vec::new();
+        let mut next = Some(*stored_id);
+        while let Some(id) = next.filter(|id| self.revocations.is_superseded(id) && newer.len() < MOST_NEWER)
+        {
+            let row = self.load(&id).await?.map(|(row, _)| row);
+            let lately =
+                |row: &Row| row.superseded_at.is_some_and(|at| self.now() < at + self.timeouts.grace);
+            next = row.filter(lately).and_then(|row| row.successor);
+            newer.extend(next);
+        }
+        Ok(newer)
+    }
+
     /// Ends every session of a user. One store call.
     pub(crate) async fn end_all(&self, subject: &str, epoch: u64) -> Result<u64, StoreError> {
         let key = self.vault.subject_key(subject);
@@ -129,3 +145,6 @@ impl Registry {
         Ok(rows.into_iter().filter_map(open).collect())
     }
 }
+
+/// More new authentications than this within one grace are nobody's way of signing in.
+const MOST_NEWER: usize = 8;

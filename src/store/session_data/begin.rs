@@ -1,150 +1,228 @@
 //! The sessions that a request begins: after a login, under a new id, or for somebody anonymous.
 
+use std::sync::Arc;
+
+use serde_json::Value;
 use tower_sessions_core::session::Record;
 
-use super::{CookieChange, Intent, SessionData, json};
+use super::{Baseline, CookieChange, Data, Intent, SessionData, json};
 use crate::{
     clock::Timestamp,
     events::SessionEvent,
     session::{Private, Snapshot},
     store::{
-        contract::{Replacement, StoreError},
+        contract::{Replacement, Seen},
         registry::{Beginning, Continued, Issued, RegistryError},
     },
 };
 
-enum Began {
-    Login,
-    Reauthentication,
-    NewId,
-    Anonymous,
+/// What a `create` of the core turns out to be.
+enum Begun {
+    /// Somebody signed in.
+    Login { private: Private, remembered: bool, old: Option<Arc<Snapshot>> },
+    /// The same session under a new id, with a new authentication or without.
+    GoesOn { old: Arc<Snapshot>, authentication: Option<Option<String>> },
+    /// Somebody who is not signed in.
+    Anonymous { old: Option<Arc<Snapshot>> },
+    /// None: nothing was written, or nothing may be.
+    Nothing,
 }
 
 impl SessionData {
-    /// Creates the session that `record` is to be: after a login, under a new id, or for somebody anonymous.
+    /// Creates the session that `record` is to be.
     pub(super) async fn begin(&self, record: &mut Record) -> Result<(), RegistryError> {
-        let (intent, live, flushed) = {
-            let mut state = self.state();
-            // After `flush` the core keeps the id it knew, after `cycle_id` it has made up another.
-            let flushed = state.leaving && (state.left_unread || state.alias == Some(record.id));
-            (state.intent.take().map(|intent| *intent), state.live.clone(), flushed)
-        };
-        if let (None, Some(old)) = (&intent, &live)
-            && self.is_dropped(old)
-        {
-            return Ok(());
-        }
-        let fields = encoded(record).map_err(|_| RegistryError::Store)?;
-        let (beginning, event) = match (intent, live) {
-            (Some(Intent::Login { private, remembered }), old) => {
-                let replaces = old.map(|old| Replacement::End(*old.stored_id()));
-                (
-                    Beginning { private, remembered, fields, replaces, continues: None, ends_by: None },
-                    Began::Login,
-                )
+        let (issued, event): (Issued, fn(_) -> _) = match self.begun(record) {
+            Begun::Nothing => return Ok(()),
+            Begun::GoesOn { old, authentication } => {
+                let event = match authentication {
+                    Some(_) => SessionEvent::Reauthenticated,
+                    None => SessionEvent::IdCycled,
+                };
+                (self.go_on(&old, record, authentication).await?, event)
             }
-            (Some(Intent::Reauthentication { methods }), Some(old)) => {
-                let (mut beginning, continued) = self.going_on(&old, fields, true).await?;
-                if let Some(methods) = methods {
-                    beginning.private.methods = methods;
-                }
-                beginning.continues = Some(continued);
-                (beginning, Began::Reauthentication)
+            Begun::Login { private, remembered, old } => {
+                (self.begin_anew(private, remembered, old, record).await?, SessionEvent::LoggedIn)
             }
-            (None, Some(old)) if !flushed => {
-                let (mut beginning, continued) = self.going_on(&old, fields, false).await?;
-                beginning.continues = Some(continued);
-                (beginning, Began::NewId)
-            }
-            (_, old) => {
-                if record.data.is_empty() {
-                    // Nothing was written: nothing is created. The core takes the id it made up; it leads nowhere.
-                    return Ok(());
-                }
-                let private = self.anonymous();
-                let replaces = old.map(|old| Replacement::End(*old.stored_id()));
-                (
-                    Beginning {
-                        private,
-                        remembered: false,
-                        fields,
-                        replaces,
-                        continues: None,
-                        ends_by: None,
-                    },
-                    Began::Anonymous,
-                )
+            Begun::Anonymous { old } => {
+                (self.begin_anew(self.anonymous(), false, old, record).await?, SessionEvent::Created)
             }
         };
-        let beginning = Beginning { ends_by: self.wished_end(record), ..beginning };
-        let issued = self.registry.begin(beginning).await?;
         let session = self.registry.session_ref(issued.admitted.snapshot().stored_id());
-        self.registry.event(match event {
-            Began::Login => SessionEvent::LoggedIn(session),
-            Began::Reauthentication => SessionEvent::Reauthenticated(session),
-            Began::NewId => SessionEvent::IdCycled(session),
-            Began::Anonymous => SessionEvent::Created(session),
-        });
-        self.began(issued, record);
+        self.registry.event(event(session));
+        self.settle_on(issued, record);
         Ok(())
     }
 
-    fn began(&self, issued: Issued, record: &mut Record) {
-        let snapshot = issued.admitted.shared();
-        let baseline =
-            record.data.iter().filter_map(|(name, value)| Some((name.clone(), json(value).ok()?))).collect();
+    /// Tells what the core wants: it says `create` for all of it.
+    fn begun(&self, record: &Record) -> Begun {
         let mut state = self.state();
-        let ends_at = snapshot.fixed().ends_at;
+        // After `flush` the core keeps the id it knew, after `cycle_id` it has made up another. Emptied after that, it was
+        // flushed as well.
+        let had_data = state.baseline.as_ref().is_some_and(|baseline| !baseline.is_empty());
+        let flushed = state.leaving
+            && (state.left_unread
+                || state.left_empty
+                || state.alias == Some(record.id)
+                || (record.data.is_empty() && had_data));
+        let (old, intent) = (state.live.clone(), state.intent.take());
+        match (intent.map(|intent| *intent), old) {
+            (Some(Intent::Login { private, remembered }), old) => Begun::Login { private, remembered, old },
+            (Some(Intent::Reauthentication { methods }), Some(old)) => {
+                Begun::GoesOn { old, authentication: Some(methods) }
+            }
+            (_, Some(old)) => {
+                drop(state);
+                match self.is_dropped(&old) {
+                    true => Begun::Nothing,
+                    false if !flushed => Begun::GoesOn { old, authentication: None },
+                    false => self.begun_by_nobody(record, Some(old)),
+                }
+            }
+            (_, None) => {
+                drop(state);
+                self.begun_by_nobody(record, None)
+            }
+        }
+    }
+
+    fn begun_by_nobody(&self, record: &Record, old: Option<Arc<Snapshot>>) -> Begun {
+        if record.data.is_empty() {
+            // Nothing was written: nothing is created. The core takes the id it made up; it leads nowhere.
+            let mut state = self.state();
+            state.left_empty = state.leaving;
+            return Begun::Nothing;
+        }
+        if self.asking.keeps_cookies {
+            self.registry.event(SessionEvent::WriteOfRefusedRequest);
+            return Begun::Nothing;
+        }
+        Begun::Anonymous { old }
+    }
+
+    async fn begin_anew(
+        &self,
+        private: Private,
+        remembered: bool,
+        old: Option<Arc<Snapshot>>,
+        record: &Record,
+    ) -> Result<Issued, RegistryError> {
+        let beginning = Beginning {
+            private,
+            remembered,
+            fields: encoded(&record.data)?,
+            replaces: old.map(|old| Replacement::End(*old.stored_id())),
+            seen: None,
+            continues: None,
+            ends_by: self.wished_end(record),
+        };
+        self.registry.begin(beginning).await
+    }
+
+    /// Puts a session under a new id. What others write to it meanwhile is not lost: the store compares, and where there
+    /// was something, it is read and merged again.
+    async fn go_on(
+        &self,
+        old: &Snapshot,
+        record: &mut Record,
+        authentication: Option<Option<String>>,
+    ) -> Result<Issued, RegistryError> {
+        let wanted = std::mem::take(&mut record.data);
+        for _ in 0..MOST_TRIES {
+            let (merged, beginning) = self.read_on(old, &wanted, authentication.as_ref()).await?;
+            let beginning = Beginning { ends_by: self.wished_end(record), ..beginning };
+            match self.registry.begin(beginning).await {
+                Err(RegistryError::Changed) => {}
+                done => {
+                    record.data = merged;
+                    return done;
+                }
+            }
+        }
+        Err(RegistryError::Store)
+    }
+
+    /// Reads the session that goes on, and lays what this request has changed over what is there.
+    async fn read_on(
+        &self,
+        old: &Snapshot,
+        wanted: &Data,
+        authentication: Option<&Option<String>>,
+    ) -> Result<(Data, Beginning), RegistryError> {
+        let loaded = self.registry.load(old.stored_id()).await.map_err(|_| RegistryError::Store)?;
+        let (row, fields) = loaded.ok_or(RegistryError::Gone)?;
+        let private = self.registry.vault.open_private(old.stored_id(), &row).ok_or(RegistryError::Gone)?;
+        let seen = Some(Seen { claims_version: row.claims_version, fields: fields.clone() });
+        let merged = self.merged(self.open_fields(old, fields).1, wanted);
+        let mut continued = Continued { created_at: row.created_at, authenticated_at: None, ends_at: None };
+        let (private, replaces) = match authentication {
+            Some(methods) => {
+                let Private { subject, methods: before, claims, .. } = private;
+                let methods = methods.clone().unwrap_or(before);
+                let private = Private { subject, methods, claims, ..self.anonymous() };
+                (private, Replacement::Supersede(*old.stored_id()))
+            }
+            None => {
+                continued.authenticated_at = Some(row.authenticated_at);
+                continued.ends_at = Some(row.ends_at);
+                (private, Replacement::Move(*old.stored_id()))
+            }
+        };
+        let beginning = Beginning {
+            private,
+            remembered: row.remembered,
+            fields: encoded(&merged)?,
+            replaces: Some(replaces),
+            seen,
+            continues: Some(continued),
+            ends_by: None,
+        };
+        Ok((merged, beginning))
+    }
+
+    /// What is there now, with this request's own changes: those against what it had read.
+    fn merged(&self, mut there: Data, wanted: &Data) -> Data {
+        let state = self.state();
+        let Some(read) = state.baseline.as_ref() else {
+            // Cleared without having been read.
+            return wanted.clone();
+        };
+        there.retain(|name, _| wanted.contains_key(name) || !read.contains_key(name));
+        for (name, value) in wanted {
+            let is_changed = json(value).map_or(true, |json| read.get(name).is_none_or(|old| **old != *json));
+            if is_changed {
+                there.insert(name.clone(), value.clone());
+            }
+        }
+        there
+    }
+
+    fn settle_on(&self, issued: Issued, record: &mut Record) {
+        let known = |(name, value): (&String, &Value)| Some((name.clone(), json(value).ok()?));
+        let baseline: Baseline = record.data.iter().filter_map(known).collect();
+        let mut state = self.state();
+        let ends_at = issued.admitted.snapshot().fixed().ends_at;
+        state.settle(&self.registry, issued.admitted.shared());
         state.cookies = CookieChange::Set { cookie: issued.cookie, token: issued.token, ends_at };
-        state.settle(&self.registry, snapshot);
         state.baseline = Some(baseline);
-        state.leaving = false;
-        state.left_unread = false;
-        state.gone = false;
+        (state.leaving, state.left_unread, state.left_empty, state.gone) = (false, false, false, false);
         state.deadline = Timestamp::MAX;
         if let Some(alias) = state.alias {
             record.id = alias;
         }
     }
 
-    /// A session under a new id that keeps its user: with a new authentication, or without.
-    async fn going_on(
-        &self,
-        old: &Snapshot,
-        fields: Vec<(String, Vec<u8>)>,
-        authenticated: bool,
-    ) -> Result<(Beginning, Continued), RegistryError> {
-        let loaded = self.registry.load(old.stored_id()).await.map_err(|_| RegistryError::Store)?;
-        let (row, _) = loaded.ok_or(RegistryError::Gone)?;
-        let mut private =
-            self.registry.vault.open_private(old.stored_id(), &row).ok_or(RegistryError::Gone)?;
-        let mut continued = Continued { created_at: row.created_at, authenticated_at: None, ends_at: None };
-        let replaces = if authenticated {
-            let here = self.anonymous();
-            private = Private {
-                subject: private.subject,
-                methods: private.methods,
-                claims: private.claims,
-                ..here
-            };
-            Replacement::Supersede(*old.stored_id())
-        } else {
-            continued.authenticated_at = Some(row.authenticated_at);
-            continued.ends_at = Some(row.ends_at);
-            Replacement::Move(*old.stored_id())
-        };
-        let beginning = Beginning {
-            private,
-            remembered: row.remembered,
-            fields,
-            replaces: Some(replaces),
-            continues: None,
-            ends_by: None,
-        };
-        Ok((beginning, continued))
+    /// The private part of a session of nobody, bound to this client.
+    pub(crate) fn anonymous(&self) -> Private {
+        let client = self.asking.context();
+        let context = client.digest(self.registry.vault.context_key());
+        Private { context, client: client.label(), ..Private::default() }
     }
 }
 
-fn encoded(record: &Record) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-    record.data.iter().map(|(name, value)| Ok((name.clone(), json(value)?.to_vec()))).collect()
+fn encoded(data: &Data) -> Result<Vec<(String, Vec<u8>)>, RegistryError> {
+    let field = |(name, value): (&String, &Value)| Some((name.clone(), json(value).ok()?.to_vec()));
+    data.iter().map(field).collect::<Option<_>>().ok_or(RegistryError::Store)
 }
+
+/// A session that others write to all the time may take several; more is a sign of something else.
+const MOST_TRIES: usize = 8;

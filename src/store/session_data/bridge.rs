@@ -10,11 +10,16 @@ use tower_sessions_core::{
 };
 use zeroize::Zeroizing;
 
-use super::{SessionData, date, json};
+use super::{Baseline, Data, SessionData, date, json};
 use crate::{
     events::SessionEvent,
     session::Snapshot,
-    store::{contract::StoreError, registry::RegistryError, row::Row, vault::DataKeys},
+    store::{
+        contract::StoreError,
+        registry::RegistryError,
+        row::{FieldTag, Row},
+        vault::DataKeys,
+    },
 };
 
 impl SessionData {
@@ -26,10 +31,7 @@ impl SessionData {
     }
 
     /// Loads the session's data. `None` if it is over.
-    async fn fetch(
-        &self,
-        snapshot: &Snapshot,
-    ) -> Result<Option<HashMap<String, serde_json::Value>>, StoreError> {
+    async fn fetch(&self, snapshot: &Snapshot) -> Result<Option<Data>, StoreError> {
         let loaded = self
             .registry
             .load(snapshot.stored_id())
@@ -39,27 +41,40 @@ impl SessionData {
             self.state().gone = true;
             return Ok(None);
         };
-        let vault = &self.registry.vault;
-        let keys = self.keys(snapshot);
-        let mut baseline = HashMap::with_capacity(fields.len());
-        let mut data = HashMap::with_capacity(fields.len());
-        for (tag, sealed) in fields {
-            let opened = vault.open_field(&keys, &tag, sealed);
-            let Some((name, json, value)) = opened
-                .and_then(|(name, json)| serde_json::from_slice(&json).ok().map(|value| (name, json, value)))
-            else {
-                // One field that was tampered with does not make the others someone else's.
-                self.registry
-                    .event(SessionEvent::RecordTampered(self.registry.session_ref(snapshot.stored_id())));
-                continue;
-            };
-            data.insert(name.clone(), value);
-            baseline.insert(name, json);
-        }
+        let (baseline, data) = self.open_fields(snapshot, fields);
         let mut state = self.state();
         state.baseline = Some(baseline);
         state.deadline = row.deadline;
         Ok(Some(data))
+    }
+
+    /// Opens the fields of a session: the JSON of each, and its value.
+    pub(super) fn open_fields(
+        &self,
+        snapshot: &Snapshot,
+        fields: Vec<(FieldTag, Vec<u8>)>,
+    ) -> (Baseline, Data) {
+        let vault = &self.registry.vault;
+        let keys = self.keys(snapshot);
+        let mut baseline = Baseline::with_capacity(fields.len());
+        let mut data = Data::with_capacity(fields.len());
+        for (tag, sealed) in fields {
+            let Some((name, json)) = vault.open_field(&keys, &tag, sealed) else {
+                // One field that was tampered with does not make the others someone else's.
+                let session = self.registry.session_ref(snapshot.stored_id());
+                self.registry.event(SessionEvent::RecordTampered(session));
+                continue;
+            };
+            match serde_json::from_slice(&json) {
+                Ok(value) => drop(data.insert(name.clone(), value)),
+                // Authentic all the same: nested deeper than JSON is read.
+                Err(_) => {
+                    tracing::warn!(target: "portcullis", "a session value is nested too deeply to be read")
+                }
+            }
+            baseline.insert(name, json);
+        }
+        (baseline, data)
     }
 
     /// Writes what `record` has changed.
@@ -151,7 +166,7 @@ impl SessionStore for SessionData {
                 self.state().gone = true;
                 self.is_dropped(&old);
             }
-            self.state().store_failed |= matches!(error, RegistryError::Store);
+            self.state().store_failed |= matches!(error, RegistryError::Store | RegistryError::Random);
             self.abandon();
             unavailable()
         })
@@ -160,15 +175,15 @@ impl SessionStore for SessionData {
     async fn save(&self, record: &Record) -> session_store::Result<()> {
         let live = {
             let state = self.state();
-            if state.leaving {
+            if state.leaving && (!state.left_empty || record.data.is_empty()) {
                 // Deleted, and not created anew: it ends when the request does, whatever is in it.
                 return Ok(());
             }
-            state.live.clone()
+            state.live.clone().filter(|_| !state.leaving)
         };
         match live {
             Some(snapshot) => self.write(&snapshot, record).await.map_err(|_| unavailable()),
-            // An empty create led nowhere, and something was written after it.
+            // An empty create led nowhere, and something was written after it, or it is written over and over.
             None => {
                 let mut record = record.clone();
                 self.create(&mut record).await
@@ -197,6 +212,8 @@ impl SessionStore for SessionData {
     async fn delete(&self, id: &Id) -> session_store::Result<()> {
         let mut state = self.state();
         if state.alias == Some(*id) && !state.abandoned {
+            // A second time, as by `flush` and then `cycle_id`: what comes now is nobody's.
+            state.left_empty |= state.leaving;
             state.leaving = true;
         }
         Ok(())

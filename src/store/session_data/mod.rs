@@ -23,6 +23,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderValue, header};
+use serde_json::Value;
 use time::OffsetDateTime;
 use tower_sessions_core::{
     Expiry, Session,
@@ -54,10 +55,14 @@ pub(crate) struct SessionData {
 }
 
 /// What a request shows of its client, kept until a session is created for it or ended. Copies no bytes.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Asking {
     pub(crate) now: Timestamp,
     pub(crate) address: Option<IpAddr>,
+    /// The client is on another network or platform than the one its session is bound to.
+    pub(crate) context_changed: bool,
+    /// Its credentials were refused for now, and may be good in the next request: they must not be written over.
+    pub(crate) keeps_cookies: bool,
     user_agent: Option<HeaderValue>,
     cookie: Option<HeaderValue>,
     more_cookies: Vec<HeaderValue>,
@@ -69,7 +74,8 @@ impl Asking {
         let mut user_agents = headers.get_all(header::USER_AGENT).iter();
         let user_agent = user_agents.next().filter(|_| user_agents.next().is_none()).cloned();
         let mut cookies = headers.get_all(header::COOKIE).iter().cloned();
-        Self { now, address, user_agent, cookie: cookies.next(), more_cookies: cookies.collect() }
+        let (cookie, more_cookies) = (cookies.next(), cookies.collect());
+        Self { now, address, user_agent, cookie, more_cookies, ..Self::default() }
     }
 
     /// The Cookie fields.
@@ -86,7 +92,7 @@ impl Asking {
 }
 
 /// What the response is to do with our cookies.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) enum CookieChange {
     /// Leave both as they are.
     #[default]
@@ -113,6 +119,12 @@ pub(crate) enum Intent {
     Reauthentication { methods: Option<String> },
 }
 
+/// The JSON of each field as the store has it.
+type Baseline = HashMap<String, Zeroizing<Vec<u8>>>;
+
+/// The fields as a handler sees them.
+type Data = HashMap<String, Value>;
+
 #[derive(Default)]
 struct State {
     live: Option<Arc<Snapshot>>,
@@ -120,13 +132,15 @@ struct State {
     keys: Option<Arc<DataKeys>>,
     /// The name the core knows the session by: from its reference, so that a `{:?}` of a `Session` says nothing.
     alias: Option<Id>,
-    /// The JSON of each field as the store has it; none before the first load.
-    baseline: Option<HashMap<String, Zeroizing<Vec<u8>>>>,
+    /// None before the first load.
+    baseline: Option<Baseline>,
     deadline: Timestamp,
     /// `delete` was called: what follows decides whether it was a flush or a new id.
     leaving: bool,
     /// After `delete` the data was asked for, and there was none: what is created then is a session of nobody.
     left_unread: bool,
+    /// It was flushed or deleted, and saved empty: what is written next is a new session of nobody.
+    left_empty: bool,
     /// The store says that the session is over: what is written to it is dropped.
     gone: bool,
     /// A login or a new id did not come about: nothing of this request is written any more.
@@ -195,7 +209,10 @@ impl SessionData {
     pub(crate) fn take_cookies(&self) -> CookieChange {
         let mut state = self.state();
         let cookies = std::mem::take(&mut state.cookies);
-        let ended = |live: &Arc<Snapshot>| self.registry.standing(live) == Standing::Revoked;
+        let ended = |live: &Arc<Snapshot>| {
+            self.registry.standing(live) == Standing::Revoked
+                || self.registry.revocations.is_superseded(live.stored_id())
+        };
         match cookies {
             CookieChange::Set { .. } if state.gone || state.live.as_ref().is_some_and(ended) => {
                 CookieChange::None
@@ -251,13 +268,6 @@ impl SessionData {
             .map(|snapshot| *snapshot.stored_id())
     }
 
-    /// The private part of a session of nobody, bound to this client.
-    pub(crate) fn anonymous(&self) -> Private {
-        let client = self.asking.context();
-        let context = client.digest(self.registry.vault.context_key());
-        Private { context, client: client.label(), ..Private::default() }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         // Held for a few instructions at a time, never over an await.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -269,6 +279,13 @@ impl State {
         self.alias = Some(Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0)));
         self.live = Some(snapshot);
         self.keys = None;
+    }
+}
+
+/// Mute: its Cookie fields are credentials.
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Asking(..)")
     }
 }
 
@@ -289,6 +306,6 @@ pub(crate) fn date(at: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(latest)
 }
 
-fn json(value: &serde_json::Value) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+fn json(value: &Value) -> Result<Zeroizing<Vec<u8>>, StoreError> {
     serde_json::to_vec(value).map(Zeroizing::new).map_err(StoreError::new)
 }

@@ -42,6 +42,7 @@ impl FromRow<'_, SqliteRow> for Found {
                 .map(unsigned)
                 .map(Timestamp::from_millis),
             predecessor: optional_bytes(from, "predecessor")?.map(StoredId::from_bytes),
+            successor: optional_bytes(from, "successor")?.map(StoredId::from_bytes),
             subject: optional_bytes(from, "subject")?.map(SubjectKey::from_bytes),
             epoch: number("epoch")?,
             claims_version: number("claims_version")?,

@@ -4,7 +4,7 @@ use sqlx::{Executor, Sqlite};
 
 use super::{
     super::{
-        contract::{FeedBatch, FeedPosition, StoreError},
+        contract::{FeedPosition, StoreError},
         revocations::Revocation,
     },
     columns::{Done, Step, before, instant, signed, unsigned},
@@ -19,6 +19,7 @@ pub(super) async fn publish(step: &mut Step<'_>, revocation: &Revocation, now: T
         Revocation::Session(id) => (SESSION, id.as_bytes(), 0),
         Revocation::Claims(id, version) => (CLAIMS, id.as_bytes(), *version),
         Revocation::Subject(subject, epoch) => (SUBJECT, subject.as_bytes(), *epoch),
+        Revocation::Superseded(id) => (SUPERSEDED, id.as_bytes(), 0),
     };
     sqlx::query("INSERT INTO portcullis_revocations (at, kind, subject_of, value) VALUES (?, ?, ?, ?)")
         .bind(instant(now))
@@ -35,7 +36,7 @@ pub(super) async fn read<'e>(
     from: impl Executor<'e, Database = Sqlite>,
     position: FeedPosition,
     now: Timestamp,
-) -> Done<FeedBatch> {
+) -> Done<(Vec<(Revocation, Timestamp)>, FeedPosition)> {
     // The last number is read in the same statement as the entries: what is written between two would be missed.
     let (at, after) = match position {
         FeedPosition::Window(window) => (before(now, window), 0),
@@ -57,16 +58,15 @@ pub(super) async fn read<'e>(
             SESSION => Revocation::Session(StoredId::from_bytes(of.try_into().ok()?)),
             CLAIMS => Revocation::Claims(StoredId::from_bytes(of.try_into().ok()?), value),
             SUBJECT => Revocation::Subject(SubjectKey::from_bytes(of.try_into().ok()?), value),
+            SUPERSEDED => Revocation::Superseded(StoredId::from_bytes(of.try_into().ok()?)),
             _ => return None,
         };
         Some((revocation, Timestamp::from_millis(unsigned(at))))
     };
-    Ok(FeedBatch {
-        entries: found.into_iter().filter_map(entry).collect(),
-        position: FeedPosition::After(last),
-    })
+    Ok((found.into_iter().filter_map(entry).collect(), FeedPosition::After(last)))
 }
 
 const SESSION: i64 = 1;
 const CLAIMS: i64 = 2;
 const SUBJECT: i64 = 3;
+const SUPERSEDED: i64 = 4;

@@ -29,11 +29,11 @@ use tokio::sync::Notify;
 use super::{
     contract::{
         CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-        RotateAnswer, RotateRequest, Store, StoreError,
+        RotateAnswer, RotateRequest, Seen, Store, StoreError,
     },
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, may_move, rotate_row, supersede_row},
+    steps::{RowChange, commit_row, is_as_seen, may_move, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
@@ -47,6 +47,7 @@ pub struct SqliteStore(Arc<Shared>);
 
 struct Shared {
     clock: Arc<dyn Clock>,
+    born: Timestamp,
     readers: SqlitePool,
     writer: SqlitePool,
     index: Mutex<Option<[u8; 16]>>,
@@ -83,11 +84,12 @@ impl SqliteStore {
         // One connection writes: writers of this process queue in order, and none of them spins on SQLite's lock.
         let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(BUSY_TIMEOUT);
         let writer = connect(writer, &options).await.map_err(|error| refused(&error))?;
-        let index = schema::migrate(&writer, path).await?;
+        let (index, born) = schema::migrate(&writer, path, clock.now()).await?;
         let readers = SqlitePoolOptions::new().max_connections(4).acquire_timeout(BUSY_TIMEOUT);
         let readers = connect(readers, &options.read_only(true)).await.map_err(|error| refused(&error))?;
         Ok(Self(Arc::new(Shared {
             clock,
+            born,
             readers,
             writer,
             index_written: AtomicBool::new(index.is_some()),
@@ -130,7 +132,7 @@ impl Store for SqliteStore {
         if rows::exists(&mut step, &new.id).await? {
             return Err(CreateError::Taken);
         }
-        let mut row = Row { predecessor: None, ..new.row };
+        let mut row = Row { predecessor: None, successor: None, ..new.row };
         row.epoch = match row.subject {
             Some(subject) => rows::epoch(&mut step, &subject).await?,
             None => 0,
@@ -139,13 +141,18 @@ impl Store for SqliteStore {
             Some(Replacement::End(old)) => rows::end(&mut step, &old, now).await?,
             Some(Replacement::Move(old)) => {
                 let live = rows::live(&mut *step, &old, now).await?;
-                live.filter(|row| may_move(&old, row, new.keeper)).ok_or(CreateError::ReplacedGone)?;
+                let row =
+                    live.filter(|row| may_move(&old, row, new.keeper)).ok_or(CreateError::ReplacedGone)?;
+                check(&mut step, &old, &row, new.seen.as_ref()).await?;
                 rows::end(&mut step, &old, now).await?;
             }
             Some(Replacement::Supersede(old)) => {
                 let live = rows::live(&mut *step, &old, now).await?.ok_or(CreateError::ReplacedGone)?;
-                let after = supersede_row(&old, &live, now, new.keeper).ok_or(CreateError::ReplacedGone)?;
+                let after =
+                    supersede_row(&old, &live, new.id, now, new.keeper).ok_or(CreateError::ReplacedGone)?;
+                check(&mut step, &old, &live, new.seen.as_ref()).await?;
                 rows::write(&mut step, &old, &after).await?;
+                feed::publish(&mut step, &Revocation::Superseded(old), now).await?;
                 row.predecessor = Some(old);
             }
             None => {}
@@ -244,9 +251,9 @@ impl Store for SqliteStore {
             let news = self.0.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let batch = feed::read(&self.0.readers, from, self.0.clock.now()).await?;
-            if !batch.entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
-                return Ok(batch);
+            let (entries, position) = feed::read(&self.0.readers, from, self.0.clock.now()).await?;
+            if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
+                return Ok(FeedBatch { entries, position, complete_since: self.0.born });
             }
             // This process's own steps wake it at once, those of other processes are seen at the next look.
             let _ = tokio::time::timeout(POLL, news).await;
@@ -262,6 +269,17 @@ impl Store for SqliteStore {
         let mut index = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
         if *index.get_or_insert(check) == check { Ok(()) } else { Err(IndexMismatch::new()) }
     }
+}
+
+/// Refuses if the session no longer holds what was seen of it.
+async fn check(
+    step: &mut Transaction<'static, Sqlite>,
+    id: &StoredId,
+    row: &Row,
+    seen: Option<&Seen>,
+) -> Result<(), CreateError> {
+    let fields = if seen.is_some() { rows::fields(&mut **step, id).await? } else { Vec::new() };
+    if is_as_seen(seen, row, &fields) { Ok(()) } else { Err(CreateError::ReplacedChanged) }
 }
 
 /// Connects; tries again for a while where another process has the file locked. SQLite itself does not wait when the

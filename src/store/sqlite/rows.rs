@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{Executor, Sqlite};
+use sqlx::{Executor, FromRow as _, Sqlite};
 
 use super::{
     super::{
@@ -54,7 +54,7 @@ pub(super) async fn list<'e>(
     subject: &SubjectKey,
     now: Timestamp,
 ) -> Done<Vec<(StoredId, Row)>> {
-    let found: Vec<Found> = sqlx::query_as(concat!(
+    let found = sqlx::query(concat!(
         "SELECT s.*, COALESCE(u.epoch, 0) AS subject_epoch FROM portcullis_sessions s ",
         "LEFT JOIN portcullis_subjects u ON u.subject = s.subject ",
         "WHERE s.subject = ? AND s.superseded_at IS NULL ORDER BY s.created_at, s.id"
@@ -63,7 +63,9 @@ pub(super) async fn list<'e>(
     .fetch_all(from)
     .await
     .map_err(StoreError::new)?;
-    let live = found.into_iter().filter(|found| is_live(&found.row, found.subject_epoch, now));
+    // A row that somebody changed by hand is none; the others stay.
+    let found = found.iter().filter_map(|row| Found::from_row(row).ok());
+    let live = found.filter(|found| is_live(&found.row, found.subject_epoch, now));
     Ok(live.map(|found| (found.id, found.row)).collect())
 }
 
@@ -85,11 +87,11 @@ pub(super) async fn fields<'e>(
 pub(super) async fn write(step: &mut Step<'_>, id: &StoredId, row: &Row) -> Done {
     sqlx::query(concat!(
         "INSERT INTO portcullis_sessions (id, previous, floor, issued, rotated_at, created_at, renewed_at, ",
-        "authenticated_at, deadline, ends_at, superseded_at, predecessor, subject, epoch, claims_version, upgrades, ",
-        "remembered, key, sealed, mac) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET ",
+        "authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject, epoch, claims_version, ",
+        "upgrades, remembered, key, sealed, mac) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET ",
         "previous = excluded.previous, floor = excluded.floor, issued = excluded.issued, ",
         "rotated_at = excluded.rotated_at, renewed_at = excluded.renewed_at, deadline = excluded.deadline, ",
-        "ends_at = excluded.ends_at, superseded_at = excluded.superseded_at, ",
+        "ends_at = excluded.ends_at, superseded_at = excluded.superseded_at, successor = excluded.successor, ",
         "claims_version = excluded.claims_version, upgrades = excluded.upgrades, key = excluded.key, ",
         "sealed = excluded.sealed, mac = excluded.mac"
     ))
@@ -105,6 +107,7 @@ pub(super) async fn write(step: &mut Step<'_>, id: &StoredId, row: &Row) -> Done
     .bind(instant(row.ends_at))
     .bind(row.superseded_at.map(instant))
     .bind(row.predecessor.as_ref().map(|id| id.as_bytes().as_slice()))
+    .bind(row.successor.as_ref().map(|id| id.as_bytes().as_slice()))
     .bind(row.subject.as_ref().map(|subject| subject.as_bytes().as_slice()))
     .bind(signed(row.epoch))
     .bind(signed(row.claims_version))
@@ -160,7 +163,9 @@ pub(super) async fn outdate_predecessors(
     now: Timestamp,
 ) -> Done {
     let mut before = predecessor;
-    while let Some(id) = before {
+    // Bounded: a hand-made circle in the database must not hold the write lock.
+    for _ in 0..MOST_PREDECESSORS {
+        let Some(id) = before else { break };
         publish(step, &Revocation::Claims(id, u64::MAX), now).await?;
         let found: Option<(Option<Vec<u8>>,)> =
             sqlx::query_as("SELECT predecessor FROM portcullis_sessions WHERE id = ?")
@@ -214,6 +219,7 @@ pub(super) async fn purge(step: &mut Step<'_>, now: Timestamp, window: Duration,
     .execute(&mut **step)
     .await
     .map_err(StoreError::new)?;
+    let window = widest_window(step, window).await?;
     sqlx::query("DELETE FROM portcullis_revocations WHERE at < ?")
         .bind(before(now, window))
         .execute(&mut **step)
@@ -221,3 +227,20 @@ pub(super) async fn purge(step: &mut Step<'_>, now: Timestamp, window: Duration,
         .map_err(StoreError::new)?;
     Ok(purged.rows_affected())
 }
+
+/// The largest window that any layer over this file purges with: what one of them still needs, none may drop.
+async fn widest_window(step: &mut Step<'_>, window: Duration) -> Done<Duration> {
+    let millis = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+    let (widest,): (Vec<u8>,) = sqlx::query_as(concat!(
+        "INSERT INTO portcullis_meta (name, value) VALUES ('window', ?) ",
+        "ON CONFLICT (name) DO UPDATE SET value = MAX(value, excluded.value) RETURNING value"
+    ))
+    .bind(millis.to_be_bytes().as_slice())
+    .fetch_one(&mut **step)
+    .await
+    .map_err(StoreError::new)?;
+    Ok(widest.try_into().map_or(window, |widest| Duration::from_millis(u64::from_be_bytes(widest))))
+}
+
+/// A session is seldom authenticated anew more often than this within its life.
+const MOST_PREDECESSORS: usize = 64;

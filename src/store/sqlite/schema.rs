@@ -5,6 +5,7 @@ use std::{fmt, path::Path};
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 use super::super::contract::StoreError;
+use crate::clock::Timestamp;
 
 /// Why the file is no session store, and what to do about it.
 ///
@@ -37,10 +38,15 @@ impl fmt::Debug for SqliteOpenError {
 
 impl std::error::Error for SqliteOpenError {}
 
-/// Brings the file to this version's tables, and gives the check value of the index secret it belongs to.
+/// Brings the file to this version's tables, and gives the check value of the index secret it belongs to, and when it
+/// was made.
 ///
 /// Safe under several processes at once: the first takes the write lock, the others find the work done.
-pub(super) async fn migrate(writer: &SqlitePool, path: &Path) -> Result<Option<[u8; 16]>, SqliteOpenError> {
+pub(super) async fn migrate(
+    writer: &SqlitePool,
+    path: &Path,
+    now: Timestamp,
+) -> Result<(Option<[u8; 16]>, Timestamp), SqliteOpenError> {
     let failed = |error: sqlx::Error| SqliteOpenError::refused(path, &error);
     let mut step = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     let (version,): (i64,) =
@@ -56,14 +62,25 @@ pub(super) async fn migrate(writer: &SqlitePool, path: &Path) -> Result<Option<[
     }
     if version < VERSION {
         sqlx::raw_sql(TABLES).execute(&mut *step).await.map_err(failed)?;
+        sqlx::query("INSERT INTO portcullis_meta (name, value) VALUES ('born', ?)")
+            .bind(now.as_millis().to_be_bytes().as_slice())
+            .execute(&mut *step)
+            .await
+            .map_err(failed)?;
     }
+    let (born,): (Vec<u8>,) = sqlx::query_as("SELECT value FROM portcullis_meta WHERE name = 'born'")
+        .fetch_one(&mut *step)
+        .await
+        .map_err(failed)?;
+    let born =
+        born.try_into().map_or(Timestamp::MAX, |born| Timestamp::from_millis(u64::from_be_bytes(born)));
     let index: Option<(Vec<u8>,)> =
         sqlx::query_as("SELECT value FROM portcullis_meta WHERE name = 'index_check'")
             .fetch_optional(&mut *step)
             .await
             .map_err(failed)?;
     step.commit().await.map_err(failed)?;
-    Ok(index.and_then(|(value,)| value.try_into().ok()))
+    Ok((index.and_then(|(value,)| value.try_into().ok()), born))
 }
 
 /// Writes the check value, unless another process wrote one; then both must be the same.
@@ -92,7 +109,7 @@ CREATE TABLE portcullis_sessions (
     id BLOB NOT NULL PRIMARY KEY,
     previous INTEGER NOT NULL, floor INTEGER NOT NULL, issued INTEGER NOT NULL, rotated_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL, renewed_at INTEGER NOT NULL, authenticated_at INTEGER NOT NULL,
-    deadline INTEGER NOT NULL, ends_at INTEGER NOT NULL, superseded_at INTEGER, predecessor BLOB, subject BLOB,
+    deadline INTEGER NOT NULL, ends_at INTEGER NOT NULL, superseded_at INTEGER, predecessor BLOB, successor BLOB, subject BLOB,
     epoch INTEGER NOT NULL, claims_version INTEGER NOT NULL, upgrades INTEGER NOT NULL, remembered INTEGER NOT NULL,
     key BLOB NOT NULL, sealed BLOB NOT NULL, mac BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
