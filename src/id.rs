@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::base64url;
@@ -107,6 +108,41 @@ impl SessionRef {
         base64url::decode_array(text.as_bytes()).map(Self)
     }
 }
+
+impl std::str::FromStr for SessionRef {
+    type Err = NotASessionRef;
+
+    fn from_str(text: &str) -> Result<Self, NotASessionRef> {
+        Self::parse(text).ok_or(NotASessionRef)
+    }
+}
+
+impl Serialize for SessionRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// So that it can be taken from a route: `Path<SessionRef>`.
+impl<'de> Deserialize<'de> for SessionRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that is not a session's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotASessionRef;
+
+impl fmt::Display for NotASessionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is not the name of a session: 22 characters of base64url")
+    }
+}
+
+impl std::error::Error for NotASessionRef {}
 
 impl fmt::Display for SessionRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

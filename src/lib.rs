@@ -46,7 +46,7 @@
 //! session/     [5] the rules, pure: timeouts, context, snapshot, renewal token, rotation, verdict
 //! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed
 //! crypto/      [2] key ring, seal, signatures, message authentication, randomness
-//! id, clock, base64url [1]
+//! id, clock      [1], and base64url below them
 //! ```
 //!
 //! Floor 4 is kept for device-bound sessions (`dbsc/`).
@@ -63,7 +63,7 @@
 //! | remembered `idle`, `absolute` | 14 days, 30 days | only for users who asked |
 //! | `recent` | 5 min | what [`RequireRecentAuth`] takes for recent |
 //! | other browser family | refused | it is not the client the session belongs to |
-//! | other platform or network | noted | people travel |
+//! | other platform or network | noted; [`RequireRecentAuth`] refuses | people travel, and so do copied cookies |
 //! | store silent | 503 | never signed out, never let in |
 //!
 //! # Features
@@ -86,14 +86,16 @@ pub mod middleware;
 pub mod session;
 pub mod store;
 
-pub use crypto::{KeyRing, KeyRingError};
-pub use extract::{Auth, AuthRejection, Identity, RequireRecentAuth};
+pub use cookie::SameSite;
+pub use crypto::{KeyRing, KeyRingError, KeyState};
+pub use events::{EventSink, SessionEvent};
+pub use extract::{Auth, AuthRejection, Identity, Login, RequireRecentAuth};
 pub use id::SessionRef;
-pub use middleware::{AuthError, ConfigError, SessionInfo, SessionLayer, SessionLayerBuilder};
+pub use middleware::{AuthError, ConfigError, Problem, SessionInfo, SessionLayer, SessionLayerBuilder};
 pub use session::{Strength, Timeouts};
 pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]
-pub use store::SqliteStore;
+pub use store::{SqliteOpenError, SqliteStore};
 pub use tower_sessions_core::{Session, session::Error as SessionError};
 
 #[cfg(test)]

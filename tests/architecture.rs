@@ -39,7 +39,7 @@ const CRATES: [(&str, &[&str]); 22] = [
     ("memchr", &["crypto", "cookie"]),
     ("subtle", &["crypto", "session", "store"]),
     ("zeroize", &["id", "crypto", "cookie", "session", "store"]),
-    ("serde", &["session", "extract"]),
+    ("serde", &["id", "session", "extract"]),
     ("serde_json", &["session", "store", "middleware", "extract"]),
     ("time", &["crypto", "store", "middleware", "extract"]),
     ("tracing", &["events", "store", "middleware", "extract"]),

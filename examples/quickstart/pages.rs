@@ -96,7 +96,7 @@ fn session_facts(identity: &Identity, timeouts: &Timeouts) -> String {
         "<dl>
 <div><dt>Signed in</dt><dd>{signed_in}</dd></div>
 <div><dt>Strength</dt><dd>{strength}</dd></div>
-<div><dt>Ends</dt><dd>After {idle} without a visit, at the latest {absolute} after signing in{reason}.</dd></div>
+<div><dt>Ends</dt><dd>After up to {idle} without a visit, at the latest {absolute} after signing in{reason}.</dd></div>
 </dl>"
     )
 }

@@ -43,9 +43,15 @@ fn read(path: &Path) -> Result<KeyRing, KeyRingError> {
         )
     };
     let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
+    if metadata.is_dir() {
+        return Err(KeyRingError::new(
+            format!("the key file {} is a folder", path.display()),
+            "name a file in it",
+        ));
+    }
     check_mode(path, &metadata)?;
     let text = Zeroizing::new(fs::read_to_string(path).map_err(|error| unreadable(&error))?);
-    KeyRing::from_text(&text)
+    KeyRing::from_text(&text).map_err(|error| error.at(&format!("the key file {}", path.display())))
 }
 
 /// Reads a ring from a file, or makes the file.

@@ -29,6 +29,17 @@ pub enum KeyState {
 /// Cloning shares them. `Debug` shows ids and states only; secrets are wiped when the last clone is dropped.
 ///
 /// Deriving all keys of a ring costs about 150 µs a root secret, once.
+///
+/// # Rotating
+///
+/// The text form is edited by hand, one step at a time, each on every instance before the next:
+///
+/// 1. Take the key line of a newly generated ring and append it as `pending`: now every instance opens what it seals.
+/// 2. Make it `active`, and the old one `retired`: cookies and records are sealed anew at their next renewal.
+/// 3. Remove the old line one `absolute` timeout later (the remembered one, where users may be remembered).
+///
+/// `revoked` instead of `retired` signs out everybody whose cookies hang on that key: for a key that leaked. The `index`
+/// line never changes: with another one no stored session is found, which is a start-up error.
 #[derive(Clone)]
 pub struct KeyRing(Arc<Inner>);
 
@@ -127,6 +138,11 @@ pub struct KeyRingError {
 }
 
 impl KeyRingError {
+    /// The same, with the place where the ring was looked for.
+    pub(super) fn at(self, place: &str) -> Self {
+        Self { fault: format!("{place}: {}", self.fault), ..self }
+    }
+
     pub(super) fn new(fault: impl Into<String>, remedy: &'static str) -> Self {
         Self { fault: fault.into(), remedy }
     }

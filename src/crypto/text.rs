@@ -8,6 +8,8 @@
 //!
 //! Later versions must read what this one writes.
 
+use std::env::VarError;
+
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use zeroize::Zeroizing;
 
@@ -23,13 +25,12 @@ impl KeyRing {
     /// # Errors
     /// If the variable is not set or its text is no key ring; the error says what is wrong and what to do.
     pub fn from_env(name: &str) -> Result<Self, KeyRingError> {
-        let text = std::env::var(name).map_err(|_| {
-            KeyRingError::new(
-                format!("the environment variable {name} is not set"),
-                "set it to a key ring's text form, as KeyRing::generate()?.to_text() gives it",
-            )
-        })?;
-        parse(&Zeroizing::new(text))
+        let place = format!("the environment variable {name}");
+        let text = std::env::var(name).map_err(|error| match error {
+            VarError::NotPresent => KeyRingError::new("it is not set", MAKE_ONE),
+            VarError::NotUnicode(_) => KeyRingError::new("it is not text", MAKE_ONE),
+        });
+        text.and_then(|text| parse(&Zeroizing::new(text))).map_err(|error| error.at(&place))
     }
 
     /// Reads the text form: `id state created base64url` a line, `index base64url` once, `#` comments; a `;` ends a
@@ -80,6 +81,9 @@ fn parse(text: &str) -> Result<KeyRing, KeyRingError> {
             }),
             _ => return Err(faulty_line(number, "is neither a key nor the index secret")),
         }
+    }
+    if entries.is_empty() && index.is_none() {
+        return Err(KeyRingError::new("the key ring is empty", MAKE_ONE));
     }
     let index = index.ok_or_else(|| {
         KeyRingError::new(
@@ -150,5 +154,5 @@ fn parse_secret(text: &str) -> Option<Secret> {
 }
 
 const BAD_SECRET: &str = "has a secret that is not 43 characters of base64url (32 bytes)";
-const LINE_REMEDY: &str =
-    "a key is `id state created secret`, the index secret `index secret`, a comment `# …`";
+const LINE_REMEDY: &str = "a key is `id state created secret`, the index secret `index secret`, a comment `# …`; a line break or \";\" ends each, and nothing is quoted";
+const MAKE_ONE: &str = "put a ring's text there; KeyRing::generate()?.to_text() makes one";

@@ -37,7 +37,8 @@ impl Auth {
     /// Signs `subject` in, when awaited. The subject is whatever the application knows a user by, 1 to 255 bytes.
     ///
     /// The session gets a new id, and with it new cookies; whoever was signed in before in this browser is signed out,
-    /// and what an anonymous session held is dropped unless [`Login::keep`] names it (session fixation, attacks A16-A18).
+    /// and what an anonymous session held is dropped unless [`Login::keep`] names it: nobody can be made to sign in to a session that
+    /// somebody else holds (session fixation).
     pub fn login(&self, subject: impl Into<String>) -> Login {
         Login {
             attached: self.0.clone(),
@@ -64,6 +65,9 @@ impl Auth {
 
     /// Notes that the user has just proved again who they are. The session gets a new id, all timeouts begin anew.
     ///
+    /// The old cookie is let in until it is stale, with its old authentication time, but writes nothing any more: what
+    /// another tab writes with it in that time is dropped, with an event.
+    ///
     /// # Errors
     /// If nobody is signed in or the store does not answer.
     pub async fn reauthenticated(&self) -> Result<(), AuthError> {
@@ -83,7 +87,8 @@ impl Auth {
         self.0.reauthenticated(Some(&methods)).await
     }
 
-    /// Replaces all claims of this session. Cookies that carry the old ones must renew from now on, on every instance.
+    /// Replaces all claims of this session, not of the user's other ones. Cookies that carry the old ones must renew from
+    /// now on, on every instance.
     ///
     /// # Errors
     /// If nobody is signed in, the store does not answer, or `claims` is no JSON object of at most 1024 bytes.
@@ -100,7 +105,7 @@ impl Auth {
         self.0.sessions().await
     }
 
-    /// Ends one of the user's sessions. For the present one it is a logout.
+    /// Ends one of the user's sessions. For the present one it is a logout. `Path<SessionRef>` takes a handle from a route.
     ///
     /// # Errors
     /// [`AuthError::NoSuchSession`] alike for a handle that is unknown and one of somebody else's session.
@@ -115,7 +120,8 @@ impl fmt::Debug for Auth {
     }
 }
 
-/// A login being put together; awaiting it makes it happen, in one store call.
+/// A login being put together; awaiting it makes it happen, in one store call (one more where [`keep`](Self::keep) must
+/// read, and for each other session that the request names).
 #[must_use = "a login happens when it is awaited"]
 pub struct Login {
     attached: Attached,
@@ -124,7 +130,8 @@ pub struct Login {
 
 impl Login {
     /// States a claim: a small fact the application wants at hand in every request, such as a role. It travels sealed in
-    /// the session cookie.
+    /// the session cookie, and is this session's alone: other sessions of the user keep theirs. What must change for a user
+    /// at once and everywhere is asked of the application's own database, or ended with `logout_everywhere`.
     ///
     /// # Errors
     /// If the value cannot be written as JSON. That all claims fit into 1024 bytes is checked when the login is awaited.
@@ -147,6 +154,8 @@ impl Login {
     }
 
     /// Remembers the user: the second pair of timeouts holds. Ask them first.
+    ///
+    /// Cookies outlive the browser's own session also without it, up to the absolute timeout.
     pub const fn remember(mut self, remember: bool) -> Self {
         self.spec.remember = remember;
         self

@@ -51,6 +51,9 @@ impl IntoResponse for AuthRejection {
 impl IntoResponse for AuthError {
     fn into_response(self) -> Response {
         let status = self.status();
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            tracing::error!(target: "portcullis", error = %self, "the application gave a value that cannot be used");
+        }
         let mut response = status.into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();

@@ -113,7 +113,26 @@ impl Identity {
     /// Resolves when the session ends, so that a WebSocket or a stream can be closed: by logout and revocation at once
     /// on this instance (elsewhere as fast as the feed is), by timeout within a second.
     ///
-    /// Renewals do not end it. Dropping the future costs nothing.
+    /// Renewals do not end it. A new authentication gives the session another id: the socket of the old one closes when its
+    /// cookie would be stale. Dropping the future costs nothing. Looks at the store once in `fresh`.
+    ///
+    /// ```
+    /// # use portcullis::Identity;
+    /// # async fn next_message() -> Option<String> { None }
+    /// async fn serve(identity: Identity) {
+    ///     let ended = identity.ended();
+    ///     tokio::pin!(ended);
+    ///     loop {
+    ///         tokio::select! {
+    ///             () = &mut ended => break, // close the socket with code 1008
+    ///             message = next_message() => match message {
+    ///                 Some(message) => println!("{message}"),
+    ///                 None => break,
+    ///             },
+    ///         }
+    ///     }
+    /// }
+    /// ```
     pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let ended = self.snapshot().map(|snapshot| self.0.ended(snapshot));
         async move {

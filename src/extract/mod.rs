@@ -12,7 +12,7 @@
 //! unless it states its own `Cache-Control`. One thing cannot be seen: that a handler read the empty `Session` of somebody
 //! who has none. Where such a page may be cached, take `Option<Identity>` as well.
 //!
-//! Without the layer they refuse with 500 and say so in the log.
+//! Without the layer they refuse with 500 and say so in the log (all but `Session`, whose refusal is the core's own).
 
 mod auth;
 #[cfg(feature = "axum")]

@@ -121,7 +121,8 @@ impl SessionLayerBuilder {
     /// # }
     /// ```
     ///
-    /// Behind a proxy that is the proxy's own address: then leave it out.
+    /// Behind a proxy that is the proxy's own address: then leave it out, or have a middleware outside this layer put the
+    /// address that a trusted proxy states into the extensions, and read it here.
     pub fn client_address(
         mut self,
         find: impl Fn(&Extensions) -> Option<IpAddr> + Send + Sync + 'static,

@@ -29,6 +29,15 @@ impl SessionLayer {
         self.0.registry.sync().await.map(drop)
     }
 
+    /// Signs a user out everywhere, whoever asks: for an account that is closed, a password that was reset, a thief who was
+    /// found. How many sessions there were. The other instances hear of it through the feed.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn logout_everywhere(&self, subject: &str) -> Result<u64, StoreError> {
+        self.0.registry.end_all_of(subject).await
+    }
+
     /// A service for `/.well-known/jwks.json`: the public keys with which anybody can verify that a renewal token comes
     /// from here. It proves where a token comes from, never who a user is.
     #[must_use]

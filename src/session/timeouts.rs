@@ -8,10 +8,13 @@ use std::{fmt, time::Duration};
 /// |---|---|---|
 /// | `fresh` | 5 min | how long a copied session cookie works at most, and how often a session costs a store call |
 /// | `grace` | 30 s | how long the token before the last still counts as a race of two tabs, not as a lost answer |
-/// | `idle` | 30 min | silence that ends a session (OWASP: 15-30 min at low risk) |
+/// | `idle` | 30 min | silence that ends a session, counted from its last renewal (OWASP: 15-30 min at low risk) |
 /// | `absolute` | 12 h | the end, whatever the activity (NIST SP 800-63B AAL3) |
 /// | `remembered_idle` | 14 days | `idle` for a session whose user asked to be remembered |
 /// | `remembered_absolute` | 30 days | `absolute` for such a session (NIST SP 800-63B AAL1) |
+///
+/// A session renews when it is used and its cookie is no longer fresh, so it ends after `idle - fresh` to `idle` of silence:
+/// 25 to 30 minutes by default.
 ///
 /// `2 × grace ≤ fresh < idle ≤ absolute` must hold, for both pairs, and nothing lasts longer than 400 days, where
 /// browsers cut a cookie's life.
@@ -47,7 +50,7 @@ impl Timeouts {
         self
     }
 
-    /// How long a session may be silent.
+    /// How long a session may be silent, counted from its last renewal: keep it several times `fresh`.
     #[must_use]
     pub const fn idle(mut self, idle: Duration) -> Self {
         self.idle = idle;
@@ -74,23 +77,24 @@ impl Timeouts {
     /// # Errors
     /// With every rule that is broken.
     pub fn check(&self) -> Result<(), Vec<TimeoutsError>> {
+        let Self { fresh, grace, .. } = *self;
         let mut errors = Vec::new();
         let mut rule = |holds: bool, error| {
             if !holds {
                 errors.push(error);
             }
         };
-        rule(!self.fresh.is_zero(), TimeoutsError::FreshIsZero);
-        rule(self.grace.saturating_mul(2) <= self.fresh, TimeoutsError::GraceTooLong);
-        rule(self.fresh < self.idle && self.fresh < self.remembered_idle, TimeoutsError::FreshTooLong);
+        rule(!fresh.is_zero(), TimeoutsError::FreshIsZero);
         rule(
-            self.idle <= self.absolute && self.remembered_idle <= self.remembered_absolute,
-            TimeoutsError::IdleTooLong,
+            fresh.is_zero() || grace.saturating_mul(2) <= fresh,
+            TimeoutsError::GraceTooLong { grace, fresh },
         );
-        rule(
-            self.absolute <= MAX_ABSOLUTE && self.remembered_absolute <= MAX_ABSOLUTE,
-            TimeoutsError::AbsoluteTooLong,
-        );
+        for remembered in [false, true] {
+            let (idle, absolute) = (self.idle_of(remembered), self.absolute_of(remembered));
+            rule(fresh < idle, TimeoutsError::FreshTooLong { fresh, idle, remembered });
+            rule(idle <= absolute, TimeoutsError::IdleTooLong { idle, absolute, remembered });
+            rule(absolute <= MAX_ABSOLUTE, TimeoutsError::AbsoluteTooLong { absolute, remembered });
+        }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
@@ -123,20 +127,21 @@ impl Default for Timeouts {
     }
 }
 
-/// A rule that the lifetimes break.
+/// A rule that the lifetimes break. `remembered` says which of the two pairs breaks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is the setting of that name")]
 pub enum TimeoutsError {
     /// `fresh` is zero.
     FreshIsZero,
     /// `2 × grace ≤ fresh` does not hold.
-    GraceTooLong,
+    GraceTooLong { grace: Duration, fresh: Duration },
     /// `fresh < idle` does not hold.
-    FreshTooLong,
+    FreshTooLong { fresh: Duration, idle: Duration, remembered: bool },
     /// `idle ≤ absolute` does not hold.
-    IdleTooLong,
+    IdleTooLong { idle: Duration, absolute: Duration, remembered: bool },
     /// `absolute` is more than 400 days.
-    AbsoluteTooLong,
+    AbsoluteTooLong { absolute: Duration, remembered: bool },
 }
 
 impl TimeoutsError {
@@ -145,27 +150,39 @@ impl TimeoutsError {
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::FreshIsZero => "set `fresh` to some minutes; the default is 5",
-            Self::GraceTooLong => {
-                "set `grace` to half of `fresh` or less, so that a thief's stay in it is bounded"
+            Self::GraceTooLong { .. } => {
+                "set `grace` (30 s by default) to half of `fresh` or less, so that a thief's stay in it is bounded"
             }
-            Self::FreshTooLong => {
-                "set `fresh` below `idle` (and below the remembered `idle`): a session is only known to be in use when it renews"
+            Self::FreshTooLong { .. } => {
+                "set `fresh` well below `idle`: a session is only known to be in use when it renews"
             }
-            Self::IdleTooLong => "set `idle` to `absolute` or less, in both pairs",
-            Self::AbsoluteTooLong => "set `absolute` to 400 days or less: browsers keep no cookie longer",
+            Self::IdleTooLong { .. } => "set `idle` to `absolute` or less",
+            Self::AbsoluteTooLong { .. } => {
+                "set `absolute` to 400 days or less: browsers keep no cookie longer"
+            }
         }
     }
 }
 
 impl fmt::Display for TimeoutsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::FreshIsZero => "`fresh` is zero",
-            Self::GraceTooLong => "`grace` is more than half of `fresh`",
-            Self::FreshTooLong => "`fresh` is not shorter than `idle`",
-            Self::IdleTooLong => "`idle` is longer than `absolute`",
-            Self::AbsoluteTooLong => "`absolute` is more than 400 days",
-        })
+        let of = |remembered: bool| if remembered { "remembered " } else { "" };
+        match *self {
+            Self::FreshIsZero => f.write_str("`fresh` is zero"),
+            Self::GraceTooLong { grace, fresh } => {
+                write!(f, "`grace` ({grace:?}) is more than half of `fresh` ({fresh:?})")
+            }
+            Self::FreshTooLong { fresh, idle, remembered } => {
+                write!(f, "`fresh` ({fresh:?}) is not shorter than the {}`idle` ({idle:?})", of(remembered))
+            }
+            Self::IdleTooLong { idle, absolute, remembered } => {
+                let pair = of(remembered);
+                write!(f, "the {pair}`idle` ({idle:?}) is longer than the {pair}`absolute` ({absolute:?})")
+            }
+            Self::AbsoluteTooLong { absolute, remembered } => {
+                write!(f, "the {}`absolute` ({absolute:?}) is more than 400 days", of(remembered))
+            }
+        }
     }
 }
 
@@ -185,17 +202,33 @@ mod tests {
         assert_eq!(base.check(), Ok(()));
         assert_eq!(Timeouts::default().check(), Ok(()));
         let long = seconds(400 * 24 * 3600 + 1);
-        for (timeouts, error) in [
-            (base.grace(Duration::from_millis(30_001)), TimeoutsError::GraceTooLong),
-            (base.idle(seconds(60)), TimeoutsError::FreshTooLong),
-            (base.remembered(seconds(60), seconds(90)), TimeoutsError::FreshTooLong),
-            (base.absolute(Duration::from_millis(60_999)), TimeoutsError::IdleTooLong),
-            (base.remembered(seconds(90), seconds(89)), TimeoutsError::IdleTooLong),
-            (base.absolute(long), TimeoutsError::AbsoluteTooLong),
-            (base.remembered(seconds(90), long), TimeoutsError::AbsoluteTooLong),
-            (base.fresh(seconds(0)).grace(seconds(0)), TimeoutsError::FreshIsZero),
+        for (timeouts, fault) in [
+            (
+                base.grace(Duration::from_millis(30_001)),
+                "`grace` (30.001s) is more than half of `fresh` (60s)",
+            ),
+            (base.idle(seconds(60)), "`fresh` (60s) is not shorter than the `idle` (60s)"),
+            (
+                base.remembered(seconds(60), seconds(90)),
+                "`fresh` (60s) is not shorter than the remembered `idle` (60s)",
+            ),
+            (
+                base.absolute(Duration::from_millis(60_999)),
+                "the `idle` (61s) is longer than the `absolute` (60.999s)",
+            ),
+            (
+                base.remembered(seconds(90), seconds(89)),
+                "the remembered `idle` (90s) is longer than the remembered `absolute` (89s)",
+            ),
+            (base.absolute(long), "the `absolute` (34560001s) is more than 400 days"),
+            (
+                base.remembered(seconds(90), long),
+                "the remembered `absolute` (34560001s) is more than 400 days",
+            ),
+            (base.fresh(seconds(0)), "`fresh` is zero"),
         ] {
-            assert_eq!(timeouts.check(), Err(vec![error]), "{timeouts:?}");
+            let faults: Vec<String> = timeouts.check().unwrap_err().iter().map(ToString::to_string).collect();
+            assert_eq!(faults, [fault], "{timeouts:?}");
         }
         let all = base.fresh(seconds(100)).grace(seconds(100)).idle(seconds(90)).absolute(seconds(80));
         assert_eq!(all.check().unwrap_err().len(), 3);

@@ -96,21 +96,52 @@ async fn a_folder_that_does_not_exist_is_refused() {
 #[tokio::test]
 async fn a_file_of_a_later_version_is_refused() {
     let folder = Folder::new();
-    fs::write(folder.file(), empty_database(2)).unwrap();
+    fs::write(folder.file(), empty_database(2, *b"Prtl")).unwrap();
     assert_refused(&folder.file(), "use that version").await;
-    // It is the version alone that is refused: the same file without one is taken.
-    fs::write(folder.file(), empty_database(0)).unwrap();
+    // The same file without a version, and nobody's, is taken.
+    fs::write(folder.file(), empty_database(0, [0; 4])).unwrap();
     open(&folder.file()).await.unwrap();
 }
 
-/// A database of one empty page, as SQLite writes it, with this `user_version`
+#[tokio::test]
+async fn a_database_of_another_program_is_refused() {
+    for (user_version, application) in [(1, [0; 4]), (1, *b"Othr"), (0, *b"Othr")] {
+        let folder = Folder::new();
+        fs::write(folder.file(), empty_database(user_version, application)).unwrap();
+        assert_refused(&folder.file(), "give sessions a file of their own").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused() {
+    for name in ["", ":memory:", "file:sessions.db?mode=memory"] {
+        let error = SqliteStore::open(name).await.unwrap_err().to_string();
+        assert!(error.contains("is no file") && error.contains("MemoryStore"), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_is_its_owner_s_alone() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = Folder::new();
+    let store = open(&folder.file()).await.unwrap();
+    store.create(session(id(1), row(store.ping().await.unwrap()))).await.unwrap();
+    for file in fs::read_dir(folder.file().parent().unwrap()).unwrap() {
+        let file = file.unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o077, 0, "{:?}", file.path());
+    }
+}
+
+/// A database of one empty page, as SQLite writes it, with this `user_version` and `application_id`
 /// (<https://www.sqlite.org/fileformat2.html>, 1.3 and 1.6).
-fn empty_database(user_version: u32) -> [u8; 512] {
+fn empty_database(user_version: u32, application: [u8; 4]) -> [u8; 512] {
     let mut page = [0; 512];
     page[..16].copy_from_slice(b"SQLite format 3\0");
     // Page size, versions of the format, space reserved, and three fixed fractions.
     page[16..24].copy_from_slice(&[2, 0, 1, 1, 0, 64, 32, 32]);
     page[60..64].copy_from_slice(&user_version.to_be_bytes());
+    page[68..72].copy_from_slice(&application);
     // A leaf of a table without cells, whose (empty) cell area begins at the end of the page.
     page[100..108].copy_from_slice(&[13, 0, 0, 0, 0, 2, 0, 0]);
     page

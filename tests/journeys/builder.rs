@@ -30,11 +30,11 @@ fn every_problem_is_told_at_once() {
     assert_eq!(
         refusal(all.cookie_domain("co.uk")),
         "the session layer cannot be built:\n\
-         - timeouts: `grace` is more than half of `fresh`. Remedy: set `grace` to half of `fresh` or less, so that a \
-         thief's stay in it is bounded.\n\
-         - timeouts: `fresh` is not shorter than `idle`. Remedy: set `fresh` below `idle` (and below the remembered \
-         `idle`): a session is only known to be in use when it renews.\n\
-         - timeouts: `idle` is longer than `absolute`. Remedy: set `idle` to `absolute` or less, in both pairs.\n\
+         - timeouts: `grace` (100s) is more than half of `fresh` (100s). Remedy: set `grace` (30 s by default) to half \
+         of `fresh` or less, so that a thief's stay in it is bounded.\n\
+         - timeouts: `fresh` (100s) is not shorter than the `idle` (90s). Remedy: set `fresh` well below `idle`: a \
+         session is only known to be in use when it renews.\n\
+         - timeouts: the `idle` (90s) is longer than the `absolute` (80s). Remedy: set `idle` to `absolute` or less.\n\
          - recent: it is zero. Remedy: set it to some minutes; the default is 5.\n\
          - cookie_domain: `co.uk`: it is a public suffix: strangers live below it. Remedy: name a registrable domain that \
          the origin's host is in, or leave it out."
@@ -49,11 +49,11 @@ fn a_bad_origin_does_not_hide_the_other_problems() {
         "the session layer cannot be built:\n\
          - origin: `App.example.com/`: it does not begin with https://. Remedy: write it as browsers show it: \
          https://app.example.com.\n\
-         - timeouts: `grace` is more than half of `fresh`. Remedy: set `grace` to half of `fresh` or less, so that a \
-         thief's stay in it is bounded.\n\
-         - timeouts: `fresh` is not shorter than `idle`. Remedy: set `fresh` below `idle` (and below the remembered \
-         `idle`): a session is only known to be in use when it renews.\n\
-         - timeouts: `idle` is longer than `absolute`. Remedy: set `idle` to `absolute` or less, in both pairs.\n\
+         - timeouts: `grace` (100s) is more than half of `fresh` (100s). Remedy: set `grace` (30 s by default) to half \
+         of `fresh` or less, so that a thief's stay in it is bounded.\n\
+         - timeouts: `fresh` (100s) is not shorter than the `idle` (90s). Remedy: set `fresh` well below `idle`: a \
+         session is only known to be in use when it renews.\n\
+         - timeouts: the `idle` (90s) is longer than the `absolute` (80s). Remedy: set `idle` to `absolute` or less.\n\
          - recent: it is zero. Remedy: set it to some minutes; the default is 5."
     );
 }

@@ -23,6 +23,7 @@ on_every_store!(
     logout_everywhere_leaves_other_users_alone,
     logout_everywhere_of_nobody_is_refused,
     logout_everywhere_that_the_store_does_not_hear_changes_nothing,
+    an_operator_signs_a_user_out_everywhere,
 );
 
 /// A30: a browser keeps a cookie whose removal names other attributes.
@@ -199,4 +200,18 @@ async fn logout_everywhere_that_the_store_does_not_hear_changes_nothing(stage: S
     browser.ask(logout_everywhere).await.assert_unavailable();
     stage.store.comes_back();
     assert_eq!(browser.who().await, "alice");
+}
+
+async fn an_operator_signs_a_user_out_everywhere(stage: Stage) {
+    let (one, two, bob) =
+        (stage.signed_in("alice").await, stage.signed_in("alice").await, stage.signed_in("bob").await);
+    assert_eq!(stage.layer.logout_everywhere("alice").await.unwrap(), 2);
+    for browser in [one, two] {
+        assert_eq!(browser.ask(who).await.ok(), "nobody");
+    }
+    assert_eq!(bob.ask(who).await.ok(), "bob");
+    let mut again = stage.signed_in("alice").await;
+    assert_eq!(again.who().await, "alice");
+    stage.store.goes_down();
+    assert!(stage.layer.logout_everywhere("alice").await.is_err());
 }

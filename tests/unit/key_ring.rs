@@ -69,7 +69,7 @@ fn every_fault_is_named_with_its_remedy_and_without_a_secret() {
     let good = line("00000001", "active", 1);
     let index = format!("index {}", secret(9));
     for (text, fault) in [
-        (String::new(), "no index secret"),
+        (String::new(), "the key ring is empty"),
         (good.clone(), "no index secret"),
         (index.clone(), "no active key"),
         (format!("{}\n{index}", line("00000001", "retired", 1)), "no active key"),

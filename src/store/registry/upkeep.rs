@@ -114,6 +114,13 @@ impl Registry {
         Ok(newer)
     }
 
+    /// Ends every session of a user who need not be there. Two store calls: the feed tells this instance the new epoch.
+    pub(crate) async fn end_all_of(&self, subject: &str) -> Result<u64, StoreError> {
+        let ended = self.end_all(subject, 0).await?;
+        self.sync().await?;
+        Ok(ended)
+    }
+
     /// Ends every session of a user. One store call.
     pub(crate) async fn end_all(&self, subject: &str, epoch: u64) -> Result<u64, StoreError> {
         let key = self.vault.subject_key(subject);

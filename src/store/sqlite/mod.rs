@@ -42,6 +42,11 @@ use crate::{
 pub use schema::SqliteOpenError;
 
 /// A store in an SQLite file. Clones share it.
+///
+/// The file is sessions' own and belongs to one machine: not to another program's tables, and not to a network file
+/// system. It comes with two companions, `-wal` and `-shm`; a copy is made of all three, or by SQLite's own backup. New
+/// files are made with mode 0600. A write waits up to 2 s for other processes, and what one process revokes, the others
+/// hear of within 100 ms.
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Shared>);
 
@@ -73,6 +78,7 @@ impl SqliteStore {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SqliteOpenError> {
         let path = path.as_ref();
+        schema::make_file(path)?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)

@@ -1,6 +1,6 @@
 //! The tables, and how a file comes to have them.
 
-use std::{fmt, path::Path};
+use std::{fmt, fs::OpenOptions, io::ErrorKind, path::Path};
 
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
@@ -38,6 +38,27 @@ impl fmt::Debug for SqliteOpenError {
 
 impl std::error::Error for SqliteOpenError {}
 
+/// Makes the file for its owner alone, if it is not there. SQLite gives its two companions the same mode.
+pub(super) fn make_file(path: &Path) -> Result<(), SqliteOpenError> {
+    let name = path.to_string_lossy();
+    if name.is_empty() || name == ":memory:" || name.starts_with("file:") {
+        return Err(SqliteOpenError {
+            fault: format!("the session database `{name}` is no file"),
+            remedy: "name a file, or use MemoryStore",
+        });
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(SqliteOpenError::refused(path, &sqlx::Error::Io(error)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Brings the file to this version's tables, and gives the check value of the index secret it belongs to, and when it
 /// was made.
 ///
@@ -51,6 +72,17 @@ pub(super) async fn migrate(
     let mut step = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     let (version,): (i64,) =
         sqlx::query_as("PRAGMA user_version").fetch_one(&mut *step).await.map_err(failed)?;
+    let (application,): (i64,) =
+        sqlx::query_as("PRAGMA application_id").fetch_one(&mut *step).await.map_err(failed)?;
+    let (tables,): (i64,) =
+        sqlx::query_as("SELECT COUNT(*) FROM sqlite_schema").fetch_one(&mut *step).await.map_err(failed)?;
+    let is_new = application == 0 && version == 0 && tables == 0;
+    if application != APPLICATION && !is_new {
+        return Err(SqliteOpenError {
+            fault: format!("the database {} is another program's", path.display()),
+            remedy: "give sessions a file of their own",
+        });
+    }
     if version > VERSION {
         return Err(SqliteOpenError {
             fault: format!(
@@ -102,6 +134,9 @@ pub(super) async fn write_index(
 
 const VERSION: i64 = 1;
 
+/// "Prtl", in the file's header, so that a database of another program is not taken for ours.
+const APPLICATION: i64 = 0x5072_746c;
+
 /// Times are milliseconds since the epoch. The indexes serve the user's list, the purge and the feed; none is touched by
 /// a renewal but the one of deadlines.
 const TABLES: &str = "
@@ -127,4 +162,5 @@ CREATE TABLE portcullis_revocations (
 CREATE INDEX portcullis_revocations_at ON portcullis_revocations (at);
 CREATE TABLE portcullis_meta (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 1;
+PRAGMA application_id = 1349678188;
 ";
