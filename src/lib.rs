@@ -101,3 +101,8 @@ pub use tower_sessions_core::{Session, session::Error as SessionError};
 #[cfg(test)]
 #[path = "../tests/common/corpus.rs"]
 mod corpus;
+
+/// The README's examples compile.
+#[cfg(all(doctest, feature = "axum", feature = "sqlite"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
