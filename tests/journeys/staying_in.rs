@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis::{Auth, MemoryStore, Session};
+use portcullis::{Auth, MemoryStore, Session, store::Store as _};
 use serde_json::json;
 
 use crate::{
@@ -29,6 +29,7 @@ on_every_store!(
     a_refused_request_writes_over_nobodys_cookies,
     a_login_that_nobody_waits_for_leaves_nothing_half_done,
     a_post_is_no_socket,
+    a_value_nested_too_deeply_is_no_alarm,
 );
 
 async fn a_lowered_fresh_brings_no_logged_out_cookie_back(stage: Stage) {
@@ -253,6 +254,23 @@ async fn a_post_is_no_socket(stage: Stage) {
     let renewed = browser.with_field("upgrade", "websocket").post(who).await;
     assert_eq!(renewed.ok(), "alice");
     assert!(renewed.cookies.sets(RENEWAL).is_some(), "it renews as any request does");
+}
+
+/// A site that keeps visitors' JSON in a session must not let them ring the alarm.
+async fn a_value_nested_too_deeply_is_no_alarm(stage: Stage) {
+    let mut browser = stage.signed_in("alice").await;
+    let nests = |session: Session| async move {
+        let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        session.insert_value("deep", deep).await.unwrap();
+    };
+    browser.visit(nests).await.ok();
+    assert_eq!(browser.visit(read("deep")).await.ok(), "nothing");
+    browser.visit(write("colour", "green")).await.ok();
+    assert_eq!(browser.visit(read("colour")).await.ok(), "green");
+    assert_eq!(stage.events.names(), [""; 0]);
+    let id = *stage.store.ids().last().unwrap();
+    let (_, fields) = stage.store.load(&id).await.unwrap().unwrap();
+    assert_eq!(fields.len(), 2, "what cannot be read is not thrown away");
 }
 
 /// The first request may come on a runtime that does not last.

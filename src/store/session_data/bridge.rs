@@ -65,13 +65,12 @@ impl SessionData {
                 self.registry.event(SessionEvent::RecordTampered(session));
                 continue;
             };
-            match serde_json::from_slice(&json) {
-                Ok(value) => drop(data.insert(name.clone(), value)),
-                // Authentic all the same: nested deeper than JSON is read.
-                Err(_) => {
-                    tracing::warn!(target: "portcullis", "a session value is nested too deeply to be read")
-                }
-            }
+            let Ok(value) = serde_json::from_slice(&json) else {
+                // Authentic all the same: nested deeper than JSON is read. It stays as it is.
+                tracing::warn!(target: "portcullis", "a session value is nested too deeply to be read");
+                continue;
+            };
+            data.insert(name.clone(), value);
             baseline.insert(name, json);
         }
         (baseline, data)
