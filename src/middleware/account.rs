@@ -75,7 +75,7 @@ impl Attached {
             let value = self.session.get_value(name).await.map_err(|_| AuthError::Unavailable)?;
             kept.extend(value.map(|value| (name, value)));
         }
-        let mut named = self.named_sessions();
+        let mut named = self.named_and_newer().await?;
         // The session that was let in ends with the step that creates the new one.
         let current = self.data.current();
         named.retain(|id| current.as_ref().is_none_or(|current| current.stored_id() != id));
@@ -124,11 +124,7 @@ impl Attached {
     /// Signs out: ends every session the request names, and removes the cookies.
     pub(crate) async fn logout(&self) -> Result<(), AuthError> {
         let current = self.data.current();
-        let mut named = self.named_sessions();
-        for id in named.clone() {
-            named.extend(self.registry().newer_ids(&id).await.map_err(|_| AuthError::Unavailable)?);
-        }
-        for id in named {
+        for id in self.named_and_newer().await? {
             let is_current = current.as_ref().is_some_and(|current| *current.stored_id() == id);
             self.end(&id, if is_current { SessionEvent::LoggedOut } else { SessionEvent::Revoked }).await?;
         }
@@ -215,6 +211,15 @@ impl Attached {
             self.session.clear().await;
         }
         Ok(())
+    }
+
+    /// The sessions that the request names, and the newer ids that they have got a moment ago.
+    async fn named_and_newer(&self) -> Result<Vec<StoredId>, AuthError> {
+        let mut named = self.named_sessions();
+        for id in named.clone() {
+            named.extend(self.registry().newer_ids(&id).await.map_err(|_| AuthError::Unavailable)?);
+        }
+        Ok(named)
     }
 
     /// Every session that the request shows authentic credentials of, fresh or not, and the present one. Left out is what is

@@ -18,6 +18,7 @@ on_every_store!(
     a_lowered_fresh_brings_no_logged_out_cookie_back,
     a_store_that_is_younger_than_a_cookie_is_asked_about_it,
     a_logout_beside_a_new_authentication_means_the_newer_id_too,
+    a_login_beside_a_new_authentication_means_the_newer_id_too,
     a_late_answer_of_the_old_id_does_not_overwrite_the_new_cookies,
     a_new_id_keeps_what_others_wrote_meanwhile,
     a_flush_and_then_a_new_id_is_a_sign_out,
@@ -85,6 +86,18 @@ async fn a_logout_beside_a_new_authentication_means_the_newer_id_too(stage: Stag
     browser.take(&late);
     assert_eq!(browser.who().await, "nobody");
     assert!(late.cookies.is_empty());
+}
+
+/// The same for a login: it must not be undone by the late answer of the user before.
+async fn a_login_beside_a_new_authentication_means_the_newer_id_too(stage: Stage) {
+    let mut browser = stage.signed_in("alice").await;
+    let (under_way, gate) = slow_reauthentication(&browser).await;
+    browser.login("bob").await;
+    gate.open();
+    let late = under_way.await.unwrap();
+    assert!(late.cookies.is_empty());
+    browser.take(&late);
+    assert_eq!(browser.who().await, "bob");
 }
 
 async fn a_late_answer_of_the_old_id_does_not_overwrite_the_new_cookies(stage: Stage) {
