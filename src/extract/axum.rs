@@ -4,10 +4,10 @@ use axum_core::{
     extract::{FromRequestParts, OptionalFromRequestParts},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{StatusCode, request::Parts};
 
 use super::{auth::Auth, identity::Identity, recent::RequireRecentAuth, rejection::AuthRejection};
-use crate::middleware::{AuthError, RETRY_AFTER};
+use crate::middleware::{AuthError, unavailable};
 
 impl<S: Sync> FromRequestParts<S> for Identity {
     type Rejection = AuthRejection;
@@ -47,19 +47,16 @@ impl IntoResponse for AuthRejection {
     }
 }
 
-/// Its status, and `Retry-After` with a 503.
+/// Its status. A 503 is the layer's own, with `Retry-After`.
 impl IntoResponse for AuthError {
     fn into_response(self) -> Response {
+        if self == Self::Unavailable {
+            return unavailable();
+        }
         let status = self.status();
         if status == StatusCode::INTERNAL_SERVER_ERROR {
             tracing::error!(target: "portcullis", error = %self, "the application gave a value that cannot be used");
         }
-        let mut response = status.into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        }
-        response
+        status.into_response()
     }
 }

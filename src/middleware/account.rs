@@ -1,6 +1,6 @@
 //! What a user does to their sessions: sign in, prove themselves again, sign out, look at the list.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use http::StatusCode;
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use crate::{
     events::SessionEvent,
     id::{SessionRef, StoredId},
     session::{Private, Snapshot, Standing},
-    store::{Intent, RegistryError, SessionData, date},
+    store::{Intent, RegistryError, Row, SessionData, date},
 };
 
 /// A login as it is being put together.
@@ -160,15 +160,12 @@ impl Attached {
         let current = self.signed_in()?;
         let subject = current.subject().unwrap_or_default();
         let listed = self.registry().list(subject).await.map_err(|_| AuthError::Unavailable)?;
-        let info = |(id, row, private): (StoredId, _, Private)| {
-            let row: crate::store::Row = row;
-            SessionInfo {
-                handle: self.registry().session_ref(&id),
-                current: id == *current.stored_id(),
-                created: date(row.created_at),
-                renewed: date(row.renewed_at),
-                client: private.client,
-            }
+        let info = |(id, row, private): (StoredId, Row, Private)| SessionInfo {
+            handle: self.registry().session_ref(&id),
+            current: id == *current.stored_id(),
+            created: date(row.created_at),
+            renewed: date(row.renewed_at),
+            client: private.client,
         };
         Ok(listed.into_iter().map(info).collect())
     }
@@ -318,9 +315,6 @@ fn check_methods(methods: &[String]) -> Result<String, AuthError> {
     let clean = methods.iter().all(|method| !method.is_empty() && !method.contains(' '));
     if clean && joined.len() <= MAX_TEXT { Ok(joined) } else { Err(AuthError::Methods) }
 }
-
-/// Seconds to wait before trying again after a store that did not answer.
-pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// With all three at their longest the whole Set-Cookie line stays below 4096 bytes.
 const MAX_CLAIMS: usize = 1024;

@@ -10,7 +10,8 @@ use crate::store::StoreError;
 /// Puts sessions in front of a service.
 ///
 /// One layer serves one origin. Clones share everything. Its background task (the revocation feed, and a purge a minute)
-/// starts with the first request and ends with the last clone.
+/// starts with the first request, or with [`ready`](Self::ready) or [`logout_everywhere`](Self::logout_everywhere) before
+/// that, and ends with the last clone.
 #[derive(Debug, Clone)]
 pub struct SessionLayer(Arc<Site>);
 
@@ -25,8 +26,7 @@ impl SessionLayer {
     /// # Errors
     /// If the store does not answer.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        self.0.registry.start_watching();
-        self.0.registry.sync().await.map(drop)
+        self.0.registry.ready().await
     }
 
     /// Signs a user out everywhere, whoever asks: for an account that is closed, a password that was reset, a thief who was

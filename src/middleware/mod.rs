@@ -22,11 +22,11 @@ mod service;
 mod site;
 
 pub(crate) use account::LoginSpec;
-#[cfg(feature = "axum")]
-pub(crate) use account::RETRY_AFTER;
 pub use account::{AuthError, SessionInfo};
 pub(crate) use attached::Attached;
 pub use builder::{ConfigError, Problem, SessionLayerBuilder};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;
+#[cfg(feature = "axum")]
+pub(crate) use response::unavailable;
 pub use service::{ResponseFuture, SessionService};

@@ -2,7 +2,7 @@
 
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::{account::RETRY_AFTER, attached::Attached};
+use super::attached::Attached;
 use crate::store::CookieChange;
 
 /// Writes what the request led to into its response.
@@ -39,11 +39,11 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
 }
 
 /// The answer where nothing can be said because the store is silent: no cookie, no body, when to come back.
-pub(super) fn unavailable<B: Default>() -> Response<B> {
+pub(crate) fn unavailable<B: Default>() -> Response<B> {
     let mut response = Response::new(B::default());
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     let headers = response.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
@@ -57,3 +57,6 @@ fn vary_on_cookie<B>(response: &mut Response<B>) {
         response.headers_mut().append(header::VARY, HeaderValue::from_static("Cookie"));
     }
 }
+
+/// Seconds to wait before trying again after a store that did not answer.
+const RETRY_AFTER: u64 = 1;

@@ -54,8 +54,12 @@ struct Stored {
 }
 
 impl Stored {
+    fn fields(&self) -> Vec<(FieldTag, Vec<u8>)> {
+        self.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect()
+    }
+
     fn check(&self, seen: Option<&Seen>) -> Result<(), CreateError> {
-        let fields: Vec<_> = self.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect();
+        let fields = if seen.is_some() { self.fields() } else { Vec::new() };
         if is_as_seen(seen, &self.row, &fields) { Ok(()) } else { Err(CreateError::ReplacedChanged) }
     }
 }
@@ -132,16 +136,15 @@ impl Store for MemoryStore {
         }
         inner.sessions.insert(new.id, Stored { row: row.clone(), fields: new.fields.into_iter().collect() });
         drop(inner);
-        self.0.news.notify_waiters();
+        if new.replaces.is_some() {
+            self.0.news.notify_waiters();
+        }
         Ok(row)
     }
 
     async fn load(&self, id: &StoredId) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
         let (inner, now) = self.step();
-        let loaded = inner.live(id, now).map(|stored| {
-            (stored.row.clone(), stored.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect())
-        });
-        Ok(loaded)
+        Ok(inner.live(id, now).map(|stored| (stored.row.clone(), stored.fields())))
     }
 
     async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {

@@ -23,8 +23,15 @@ impl Registry {
         }
     }
 
-    /// Reads the whole window of the feed once. From then on a fresh cookie needs no store call.
-    pub(crate) async fn sync(&self) -> Result<FeedPosition, StoreError> {
+    /// Starts the task, and waits until the feed was read once. From then on a fresh cookie needs no store call. Two store
+    /// calls.
+    pub(crate) async fn ready(self: &Arc<Self>) -> Result<(), StoreError> {
+        self.start_watching();
+        self.sync().await.map(drop)
+    }
+
+    /// Reads the whole window of the feed. What it says holds only as long as the task goes on reading.
+    async fn sync(&self) -> Result<FeedPosition, StoreError> {
         self.measure_offset().await?;
         let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
         let (position, complete_since) = (batch.position, batch.complete_since);

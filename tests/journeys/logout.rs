@@ -215,3 +215,18 @@ async fn an_operator_signs_a_user_out_everywhere(stage: Stage) {
     stage.store.goes_down();
     assert!(stage.layer.logout_everywhere("alice").await.is_err());
 }
+
+/// What an operator does on an instance that nobody has asked anything yet: from then on it follows the feed.
+#[tokio::test]
+async fn an_instance_hears_of_every_end_after_an_operator_signed_somebody_out_there() {
+    let stage = Stage::memory().await;
+    let alice = stage.signed_in("alice").await;
+    let other = stage.restarted_with(stage.keys.clone());
+    assert_eq!(other.layer.logout_everywhere("bob").await.unwrap(), 0);
+    alice.clone().visit(logout).await.ok();
+    // Time for the task to hear of it, and no request that would start one.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(alice.at(&other).ask(who).await.ok(), "nobody");
+}

@@ -1,7 +1,7 @@
 //! Proving again who one is: a new id, new times, and nothing to be had from the old ones.
 
 use http::StatusCode;
-use portcullis::{Auth, AuthError, events::StoreVerb};
+use portcullis::{Auth, AuthError, Session, events::StoreVerb};
 use serde_json::{Value, json};
 
 use crate::{
@@ -22,6 +22,7 @@ on_every_store!(
     logging_out_everywhere_ends_the_old_id_too,
     it_is_refused_to_nobody,
     it_that_the_store_does_not_hear_changes_nothing,
+    after_a_failure_the_handler_still_sees_its_session,
 );
 
 async fn told(browser: &mut Browser) -> Value {
@@ -155,4 +156,21 @@ async fn it_that_the_store_does_not_hear_changes_nothing(stage: Stage) {
     assert_eq!(browser.who().await, "alice");
     stage.pass(FRESH);
     assert_eq!(browser.who().await, "alice");
+}
+
+async fn after_a_failure_the_handler_still_sees_its_session(stage: Stage) {
+    let mut browser = stage.signed_in("alice").await;
+    browser.visit(write("basket", "apples")).await.ok();
+    for verb in [StoreVerb::Load, StoreVerb::Create] {
+        let store = stage.store.clone();
+        let tries = move |auth: Auth, session: Session| async move {
+            read("basket")(session.clone()).await;
+            store.fails_only(verb);
+            assert_eq!(auth.reauthenticated().await, Err(AuthError::Unavailable));
+            (StatusCode::BAD_GATEWAY, read("basket")(session).await)
+        };
+        let answer = browser.ask(tries).await;
+        stage.store.comes_back();
+        assert_eq!((answer.status, answer.body.as_str()), (StatusCode::BAD_GATEWAY, "apples"), "{verb:?}");
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
     clock::Timestamp,
     crypto::{digest, random::RandomError},
     events::{SessionEvent, StoreVerb},
-    id::{SessionId, SessionRef, StoredId},
+    id::{SessionId, StoredId},
     session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, VerifiedRenewal},
     store::{
         contract::{RotateAnswer, RotateRequest},
@@ -67,24 +67,16 @@ impl Registry {
             Ok(RotateAnswer::Gone) => {
                 // So that whoever sends it again and again costs no signature and no store call for a while.
                 self.revoked_here(Revocation::Session(stored_id));
-                self.refused(session, Reason::Expired)
+                self.refused(SessionEvent::Refused(session, Reason::Expired))
             }
-            Ok(RotateAnswer::Tampered) => {
-                self.event(SessionEvent::RecordTampered(session));
-                Renewal::Refused { for_now: false }
+            Ok(RotateAnswer::Tampered) => self.refused(SessionEvent::RecordTampered(session)),
+            Ok(RotateAnswer::Superseded { late: true }) => {
+                self.refused(SessionEvent::SupersededTokenUsed(session))
             }
-            Ok(RotateAnswer::Superseded { late }) => {
-                if late {
-                    self.event(SessionEvent::SupersededTokenUsed(session));
-                    return Renewal::Refused { for_now: false };
-                }
-                self.event(SessionEvent::Refused(session, Reason::Superseded));
-                Renewal::Refused { for_now: true }
+            Ok(RotateAnswer::Superseded { late: false }) => {
+                self.refused_for_now(SessionEvent::Refused(session, Reason::Superseded))
             }
-            Ok(RotateAnswer::Upgrade(None)) => {
-                self.event(SessionEvent::UpgradeRefused(session));
-                Renewal::Refused { for_now: true }
-            }
+            Ok(RotateAnswer::Upgrade(None)) => self.refused_for_now(SessionEvent::UpgradeRefused(session)),
             Ok(RotateAnswer::Upgrade(Some(row))) => {
                 let now = self.now();
                 // Fresh for no time at all: only this socket gets in with it.
@@ -121,13 +113,11 @@ impl Registry {
             }
             RotationOutcome::Young | RotationOutcome::Echo => (left, None, None),
             RotationOutcome::EchoRefused => {
-                self.event(SessionEvent::RenewalFromOtherClient(session));
-                return Renewal::Refused { for_now: true };
+                return self.refused_for_now(SessionEvent::RenewalFromOtherClient(session));
             }
             RotationOutcome::Reuse => {
                 self.revoked_here(Revocation::Session(stored_id));
-                self.event(SessionEvent::TokenReuse(session));
-                return Renewal::Refused { for_now: false };
+                return self.refused(SessionEvent::TokenReuse(session));
             }
         };
         if let Some(event) = event {
@@ -146,8 +136,7 @@ impl Registry {
         generation: Option<u64>,
     ) -> Renewal {
         let Some(private) = self.vault.open_private(&stored_id, row) else {
-            self.event(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
-            return Renewal::Refused { for_now: false };
+            return self.refused(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
         };
         match self.issue(id, stored_id, row, &private, now, span, generation) {
             Ok(issued) => Renewal::Issued(issued),
@@ -158,8 +147,13 @@ impl Registry {
         }
     }
 
-    fn refused(&self, session: SessionRef, reason: Reason) -> Renewal {
-        self.event(SessionEvent::Refused(session, reason));
+    fn refused(&self, event: SessionEvent) -> Renewal {
+        self.event(event);
         Renewal::Refused { for_now: false }
+    }
+
+    fn refused_for_now(&self, event: SessionEvent) -> Renewal {
+        self.event(event);
+        Renewal::Refused { for_now: true }
     }
 }

@@ -1,5 +1,7 @@
 //! Reading, changing and ending sessions that exist.
 
+use std::sync::Arc;
+
 use super::{
     Registry,
     begin::{Issued, RegistryError},
@@ -44,16 +46,7 @@ impl Registry {
         fields: Vec<(FieldTag, Option<Vec<u8>>)>,
         deadline: Option<Timestamp>,
     ) -> Result<Option<Row>, StoreError> {
-        let keeper = self.vault.keeper(RowEdit::None);
-        // A sooner end must be known to cookies that are fresh beyond it, so they must renew, as after new claims.
-        let edit = deadline.is_some();
-        let request = CommitRequest { id: *snapshot.stored_id(), fields, deadline, edit, keeper: &keeper };
-        let committed = self.store.commit(request).await;
-        let row = committed.inspect_err(|error| self.store_failed(StoreVerb::Commit, error))?;
-        if let (true, Some(row)) = (edit, &row) {
-            self.revoked_here(Revocation::Claims(*snapshot.stored_id(), row.claims_version));
-        }
-        Ok(row)
+        self.write(*snapshot.stored_id(), fields, deadline, None).await
     }
 
     /// Replaces the claims of a session; cookies with older ones must renew from now on, everywhere. One store call.
@@ -63,20 +56,34 @@ impl Registry {
         claims: &str,
     ) -> Result<Issued, RegistryError> {
         let stored_id = *snapshot.stored_id();
-        let keeper = self.vault.keeper(RowEdit::Claims(claims));
-        let request =
-            CommitRequest { id: stored_id, fields: Vec::new(), deadline: None, edit: true, keeper: &keeper };
-        let committed = self.store.commit(request).await.map_err(|error| {
-            self.store_failed(StoreVerb::Commit, &error);
-            RegistryError::Store
-        })?;
-        let row = committed.ok_or(RegistryError::Gone)?;
-        self.revoked_here(Revocation::Claims(stored_id, row.claims_version));
-        if let Some(predecessor) = row.predecessor {
-            self.revoked_here(Revocation::Claims(predecessor, u64::MAX));
-        }
+        let committed = self.write(stored_id, Vec::new(), None, Some(claims)).await;
+        let row = committed.map_err(|_| RegistryError::Store)?.ok_or(RegistryError::Gone)?;
         self.event(SessionEvent::ClaimsChanged(self.session_ref(&stored_id)));
         self.reissue(snapshot, &row)
+    }
+
+    /// One commit of one session. Where it outdates cookies that are fresh, this instance knows at once.
+    async fn write(
+        &self,
+        id: StoredId,
+        fields: Vec<(FieldTag, Option<Vec<u8>>)>,
+        deadline: Option<Timestamp>,
+        claims: Option<&str>,
+    ) -> Result<Option<Row>, StoreError> {
+        let keeper = self.vault.keeper(claims.map_or(RowEdit::None, RowEdit::Claims));
+        // A sooner end must be known to cookies that are fresh beyond it, so they must renew, as after new claims.
+        let edit = claims.is_some() || deadline.is_some();
+        let request = CommitRequest { id, fields, deadline, edit, keeper: &keeper };
+        let committed = self.store.commit(request).await;
+        let row = committed.inspect_err(|error| self.store_failed(StoreVerb::Commit, error))?;
+        if let (true, Some(row)) = (edit, &row) {
+            self.revoked_here(Revocation::Claims(id, row.claims_version));
+            // Cookies of the id before this one say the old thing too; those of older ones the feed names.
+            if let Some(predecessor) = row.predecessor {
+                self.revoked_here(Revocation::Claims(predecessor, u64::MAX));
+            }
+        }
+        Ok(row)
     }
 
     /// A session cookie for a session whose row has changed; fresh no longer than the one it had.
@@ -114,10 +121,10 @@ impl Registry {
         Ok(newer)
     }
 
-    /// Ends every session of a user who need not be there. Two store calls: the feed tells this instance the new epoch.
-    pub(crate) async fn end_all_of(&self, subject: &str) -> Result<u64, StoreError> {
+    /// Ends every session of a user who need not be there. Then the feed tells this instance the new epoch: three store calls.
+    pub(crate) async fn end_all_of(self: &Arc<Self>, subject: &str) -> Result<u64, StoreError> {
         let ended = self.end_all(subject, 0).await?;
-        self.sync().await?;
+        self.ready().await?;
         Ok(ended)
     }
 

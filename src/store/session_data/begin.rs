@@ -126,7 +126,8 @@ impl SessionData {
         record: &mut Record,
         authentication: Option<Option<String>>,
     ) -> Result<Issued, RegistryError> {
-        let wanted = std::mem::take(&mut record.data);
+        // A copy: where this fails, or nobody waits for it any more, the handler still sees its session as it was.
+        let wanted = record.data.clone();
         for _ in 0..MOST_TRIES {
             let (merged, beginning) = self.read_on(old, &wanted, authentication.as_ref()).await?;
             let beginning = Beginning { ends_by: self.wished_end(record), ..beginning };

@@ -110,9 +110,12 @@ impl SqliteStore {
         Ok((step, self.0.clock.now()))
     }
 
-    async fn finish(&self, step: Transaction<'static, Sqlite>) -> Result<(), StoreError> {
+    /// Commits a step. `news` is whether it published a revocation: the feed is read again for nothing else.
+    async fn finish(&self, step: Transaction<'static, Sqlite>, news: bool) -> Result<(), StoreError> {
         step.commit().await.map_err(StoreError::new)?;
-        self.0.news.notify_waiters();
+        if news {
+            self.0.news.notify_waiters();
+        }
         Ok(())
     }
 
@@ -168,7 +171,7 @@ impl Store for SqliteStore {
         for (tag, value) in &new.fields {
             rows::write_field(&mut step, &new.id, tag, Some(value)).await?;
         }
-        self.finish(step).await?;
+        self.finish(step, new.replaces.is_some()).await?;
         if wrote_index {
             self.0.index_written.store(true, Ordering::Release);
         }
@@ -197,7 +200,7 @@ impl Store for SqliteStore {
             feed::publish(&mut step, &Revocation::Claims(request.id, after.claims_version), now).await?;
             rows::outdate_predecessors(&mut step, after.predecessor, now).await?;
         }
-        self.finish(step).await?;
+        self.finish(step, request.edit).await?;
         Ok(Some(after))
     }
 
@@ -212,7 +215,7 @@ impl Store for SqliteStore {
             RowChange::Write(row) => rows::write(&mut step, &request.id, row).await?,
             RowChange::Revoke => rows::end(&mut step, &request.id, now).await?,
         }
-        self.finish(step).await?;
+        self.finish(step, matches!(judged.change, RowChange::Revoke)).await?;
         Ok(judged.answer)
     }
 
@@ -220,7 +223,7 @@ impl Store for SqliteStore {
         let (mut step, now) = self.step().await?;
         let was_live = rows::live(&mut *step, id, now).await?.is_some();
         rows::end(&mut step, id, now).await?;
-        self.finish(step).await?;
+        self.finish(step, true).await?;
         Ok(was_live)
     }
 
@@ -230,7 +233,7 @@ impl Store for SqliteStore {
         let epoch = rows::raise_epoch(&mut step, subject).await?;
         rows::remove_all(&mut step, subject).await?;
         feed::publish(&mut step, &Revocation::Subject(*subject, epoch), now).await?;
-        self.finish(step).await?;
+        self.finish(step, true).await?;
         Ok(u64::try_from(live).unwrap_or(u64::MAX))
     }
 
@@ -244,7 +247,7 @@ impl Store for SqliteStore {
             // Each batch is a transaction of its own, so that a renewal never waits for a whole purge.
             let (mut step, now) = self.step().await?;
             let batch = rows::purge(&mut step, now, window, PURGE_BATCH).await?;
-            self.finish(step).await?;
+            self.finish(step, false).await?;
             purged += batch;
             if batch < PURGE_BATCH {
                 return Ok(purged);
