@@ -29,11 +29,11 @@ pub(crate) fn near_miss<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &s
 
 fn judge(pair: &[u8], protected: &str) -> Option<NearMiss> {
     let protected = protected.as_bytes();
-    let mut parts = pair.splitn(2, |byte| *byte == b'=');
-    let (name, value) = (parts.next()?, parts.next());
-    if value.is_none() || name.is_empty() {
-        return value.unwrap_or(name).starts_with(protected).then_some(NearMiss::Nameless);
-    }
+    let split = pair.iter().position(|byte| *byte == b'=').and_then(|at| pair.split_at_checked(at));
+    let Some((name, _)) = split.filter(|(name, _)| !name.is_empty()) else {
+        let value = pair.strip_prefix(b"=").unwrap_or(pair);
+        return value.starts_with(protected).then_some(NearMiss::Nameless);
+    };
     if is_legacy(name) {
         return Some(NearMiss::LegacyDollar);
     }

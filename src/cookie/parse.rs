@@ -61,7 +61,9 @@ pub(super) fn pairs(field: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn value_of<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+    // The `=` first: nearly every foreign pair is told by that one byte.
+    let (start, value) = pair.split_at_checked(name.len() + 1)?;
+    (start.last() == Some(&b'=') && start.starts_with(name.as_bytes())).then_some(value)
 }
 
 fn strip(mut bytes: &[u8]) -> &[u8] {

@@ -9,6 +9,7 @@
 //! xaes       XAES-256-GCM: a key of its own for each sealed value
 //! jws        the compact form of a signed token; es256 the signature below it
 //! mac        AES-256-CMAC, and the keys of a session's data derived with it
+//! name       the public name of a session: one block of AES-256
 //! digest     SHA-256 and HKDF-SHA256
 //! sip        keyed SipHash for the client context
 //! ```
@@ -19,6 +20,7 @@ pub(crate) mod jws;
 mod key_file;
 pub(crate) mod key_ring;
 pub(crate) mod mac;
+mod name;
 pub(crate) mod random;
 pub(crate) mod root_keys;
 pub(crate) mod seal;

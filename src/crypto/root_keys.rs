@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! root secret ─HKDF─┬ session cookie (XAES)        index secret ─HKDF─┬ subject index (CMAC)
-//!                   ├ secret in the token (XAES)                      ├ SessionRef (SipHash)
+//!                   ├ secret in the token (XAES)                      ├ SessionRef (AES-256)
 //!                   ├ record at rest (XAES)                           ├ names of data fields (CMAC-KDF)
 //!                   ├ record's clear fields (CMAC)                    ├ client context (SipHash)
 //!                   ├ session data (CMAC-KDF with the session id)     └ check value
@@ -18,6 +18,7 @@ use super::{
     digest::{Label, derive},
     es256::SigningKey,
     mac::MacKey,
+    name::NameKey,
     xaes::XaesKey,
 };
 
@@ -110,7 +111,7 @@ impl fmt::Debug for RootKeys {
 /// The keys of the index secret, which is never rotated.
 pub(crate) struct IndexKeys {
     pub(crate) subject: MacKey,
-    pub(crate) session_ref: Zeroizing<[u8; 16]>,
+    pub(crate) session_ref: NameKey,
     pub(crate) field_names: MacKey,
     pub(crate) context: Zeroizing<[u8; 16]>,
     pub(crate) check: [u8; 16],
@@ -121,7 +122,7 @@ impl IndexKeys {
         let mac = |label| MacKey::new(&derive(&secret.0, label));
         Self {
             subject: mac(Label(b"subject-index\0")),
-            session_ref: derive(&secret.0, Label(b"session-ref\0")),
+            session_ref: NameKey::new(&derive(&secret.0, Label(b"session-ref\0"))),
             field_names: mac(Label(b"field-names\0")),
             context: derive(&secret.0, Label(b"client-context\0")),
             check: *derive(&secret.0, Label(b"index-check\0")),

@@ -42,10 +42,9 @@ impl XaesKey {
         let aes = Aes256Enc::new(key.into());
         let mut l = [0; 16].into();
         aes.encrypt_block(&mut l);
-        let doubled = u128::from_be_bytes(l.into()) << 1;
-        let carry = if l.first().is_some_and(|byte| byte >> 7 == 1) { 0x87 } else { 0 };
+        let k1 = doubled(u128::from_be_bytes(l.into()));
         l.zeroize();
-        Self { aes, k1: Zeroizing::new(doubled ^ carry) }
+        Self { aes, k1: Zeroizing::new(k1) }
     }
 
     /// Encrypts `message` in place and returns its tag.
@@ -85,6 +84,11 @@ impl XaesKey {
         let key: &[u8; 32] = &key;
         Some((Aes256Gcm::new(key.into()), for_gcm.try_into().ok()?))
     }
+}
+
+/// `block` times x in GF(2¹²⁸), as CMAC makes its subkeys (SP 800-38B §6.1). Without a branch: the block is a secret.
+pub(super) const fn doubled(block: u128) -> u128 {
+    (block << 1) ^ ((block >> 127) * 0x87)
 }
 
 impl fmt::Debug for XaesKey {

@@ -28,8 +28,7 @@ impl Attached {
         admitted: Option<Admitted>,
         change: CookieChange,
     ) -> Self {
-        let data = Arc::new(SessionData::new(Arc::clone(&site.registry), asking, admitted, change));
-        let session = data.session();
+        let (data, session) = SessionData::begin_with(&site.registry, asking, admitted, change);
         Self { site: Arc::clone(site), data, session, upgrade: false }
     }
 

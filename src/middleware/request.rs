@@ -133,8 +133,10 @@ impl<'a> Incoming<'a> {
         if let Some(stale) = stale {
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
         }
-        // Looked for only where nothing of ours came: the hot path never pays for it.
-        if let Some(kind) = near_miss(self.asking.cookies(), session_name) {
+        // Looked for only where nothing of ours came: the hot path never pays for it, nor does a refused cookie twice.
+        if session == Found::Nothing
+            && let Some(kind) = near_miss(self.asking.cookies(), session_name)
+        {
             registry.event(SessionEvent::CookieNearMiss(kind));
         }
         Verdict::Anonymous

@@ -1,6 +1,9 @@
 //! Our cookies and the cache rules, on the way out.
 
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{self, Entry},
+};
 
 use super::attached::Attached;
 use crate::store::CookieChange;
@@ -49,12 +52,19 @@ pub(crate) fn unavailable<B: Default>() -> Response<B> {
 }
 
 fn vary_on_cookie<B>(response: &mut Response<B>) {
-    let varies = response.headers().get_all(header::VARY).iter().any(|value| {
-        let names = value.to_str().unwrap_or_default();
-        names.split(',').any(|name| matches!(name.trim(), "*") || name.trim().eq_ignore_ascii_case("cookie"))
-    });
-    if !varies {
-        response.headers_mut().append(header::VARY, HeaderValue::from_static("Cookie"));
+    match response.headers_mut().entry(header::VARY) {
+        Entry::Vacant(none) => {
+            none.insert(HeaderValue::from_static("Cookie"));
+        }
+        Entry::Occupied(mut stated) => {
+            let varies = stated.iter().any(|value| {
+                let names = value.to_str().unwrap_or_default();
+                names.split(',').any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case("cookie"))
+            });
+            if !varies {
+                stated.append(HeaderValue::from_static("Cookie"));
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! len ‖ subject ‖ len ‖ methods ‖ len ‖ claims
 //! ```
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use zeroize::Zeroizing;
 
@@ -86,7 +86,7 @@ impl SnapshotParts<'_> {
 
 impl Snapshot {
     /// Reads what was sealed; `None` for a version that is not known.
-    pub(crate) fn parse(bytes: Zeroizing<Vec<u8>>) -> Option<Self> {
+    pub(crate) fn parse(bytes: Zeroizing<Vec<u8>>) -> Option<Arc<Self>> {
         let mut reader = Reader::new(&bytes);
         let [version, flags, strength] = reader.array()?;
         if version != VERSION {
@@ -111,7 +111,7 @@ impl Snapshot {
         if !complete || !reader.is_done() {
             return None;
         }
-        Some(Self { bytes, stored_id, fixed, has_subject })
+        Some(Arc::new(Self { bytes, stored_id, fixed, has_subject }))
     }
 
     pub(crate) fn id(&self) -> SessionId {

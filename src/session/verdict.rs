@@ -52,8 +52,8 @@ pub(crate) struct Opened(Arc<Snapshot>);
 
 impl Opened {
     /// `snapshot` must come out of a seal, or from this process itself.
-    pub(crate) fn from_seal(snapshot: Snapshot) -> Self {
-        Self(Arc::new(snapshot))
+    pub(crate) const fn from_seal(snapshot: Arc<Snapshot>) -> Self {
+        Self(snapshot)
     }
 
     pub(crate) fn snapshot(&self) -> &Snapshot {
@@ -76,8 +76,8 @@ impl Admitted {
     }
 
     /// The session this process has just created or renewed in the store.
-    pub(crate) fn issued(snapshot: Snapshot) -> Self {
-        Self(Arc::new(snapshot))
+    pub(crate) const fn issued(snapshot: Arc<Snapshot>) -> Self {
+        Self(snapshot)
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     revocations::Revocation,
     row::{FieldTag, Row},
     steps::{RowChange, commit_row, is_as_seen, is_live, may_move, rotate_row, supersede_row},
+    uniform::Uniform,
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
@@ -39,8 +40,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Inner {
-    sessions: HashMap<StoredId, Stored>,
-    subjects: HashMap<SubjectKey, Subject>,
+    sessions: HashMap<StoredId, Stored, Uniform>,
+    subjects: HashMap<SubjectKey, Subject, Uniform>,
     feed: VecDeque<(u64, Revocation, Timestamp)>,
     last: u64,
     index: Option<[u8; 16]>,
@@ -151,7 +152,9 @@ impl Store for MemoryStore {
         let (mut inner, now) = self.step();
         let Some(stored) = inner.live_mut(&request.id, now) else { return Ok(None) };
         let Some(after) = commit_row(&request, &stored.row, now) else { return Ok(None) };
-        stored.row = after.clone();
+        if request.edit || request.deadline.is_some() {
+            stored.row = after.clone();
+        }
         for (tag, value) in request.fields {
             match value {
                 Some(value) => stored.fields.insert(tag, value),

@@ -9,6 +9,7 @@
 //! revocations   what must not be admitted although its cookie is fresh, and the feed that fills it
 //! vault         sealing at rest
 //! registry      what is done to the sessions of one origin: create, renew, end, list
+//! uniform       hashing of keys that are hashes already
 //! watcher       the task that reads the feed and purges
 //! session_data  the bridge to tower-sessions' `Session`
 //! ```
@@ -25,6 +26,7 @@ mod session_data;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod steps;
+mod uniform;
 mod vault;
 mod watcher;
 

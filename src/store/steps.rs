@@ -92,7 +92,8 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
         return None;
     }
     let mut after = row.clone();
-    if let Some(deadline) = request.deadline.filter(|deadline| *deadline < row.deadline) {
+    let sooner = request.deadline.filter(|deadline| *deadline < row.deadline);
+    if let Some(deadline) = sooner {
         after.deadline = deadline;
         after.ends_at = deadline;
     }
@@ -102,7 +103,7 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
             return None;
         }
     }
-    if after != *row {
+    if request.edit || sooner.is_some() {
         request.keeper.sign(&request.id, &mut after);
     }
     Some(after)

@@ -1,7 +1,7 @@
 //! Sealing at rest, field by field. Under every name a store sees lies a hash or a MAC, under every value a seal.
 //!
 //! ```text
-//! subject key = MAC(index: len ‖ origin ‖ subject)        SessionRef = SipHash(index: stored id)
+//! subject key = MAC(index: len ‖ origin ‖ subject)        SessionRef = AES(index: stored id)
 //! row:    sealed part bound to "row" ‖ stored id; MAC over origin ‖ stored id ‖ every column ‖ sealed part
 //! field:  tag = MAC(index: session id ‖ name)
 //!         version(1) ‖ key id(4) ‖ nonce(24) ‖ XAES(KDF(ring, session id): len ‖ name ‖ JSON) ‖ tag(16)
@@ -24,7 +24,6 @@ use crate::{
         random::RandomError,
         root_keys::{KeyId, Purpose},
         seal::Seal,
-        sip,
         xaes::{NONCE, TAG, XaesKey},
     },
     id::{SessionDigest, SessionId, SessionRef, StoredId, SubjectKey},
@@ -90,7 +89,7 @@ impl Vault {
     }
 
     pub(crate) fn session_ref(&self, id: &StoredId) -> SessionRef {
-        SessionRef(sip::digest_16(&self.ring.index().session_ref, id.as_bytes()))
+        SessionRef(self.ring.index().session_ref.of(id.as_bytes()))
     }
 
     pub(crate) fn context_key(&self) -> &[u8; 16] {
@@ -132,14 +131,14 @@ impl Vault {
         FieldTag::from_bytes(self.ring.index().field_names.tag(&[&keys.id.0, name.as_bytes()]))
     }
 
-    /// Seals a field.
+    /// Seals the field called `name`, of which `tag` must be the tag.
     pub(crate) fn seal_field(
         &self,
         keys: &DataKeys,
         name: &str,
+        tag: &FieldTag,
         json: &[u8],
-    ) -> Result<(FieldTag, Vec<u8>), RandomError> {
-        let tag = self.tag(keys, name);
+    ) -> Result<Vec<u8>, RandomError> {
         let nonce: [u8; NONCE] = random::bytes()?;
         let header = header(self.ring.active().id);
         let mut sealed = Vec::with_capacity(header.len() + NONCE + 4 + name.len() + json.len() + TAG);
@@ -150,9 +149,9 @@ impl Vault {
         sealed.extend_from_slice(name.as_bytes());
         sealed.extend_from_slice(json);
         let message = sealed.get_mut(start..).unwrap_or_default();
-        let mac = keys.active.seal(&nonce, &self.bound(keys, &header, &tag), message).ok_or(RandomError)?;
+        let mac = keys.active.seal(&nonce, &self.bound(keys, &header, tag), message).ok_or(RandomError)?;
         sealed.extend_from_slice(&mac);
-        Ok((tag, sealed))
+        Ok(sealed)
     }
 
     /// Opens a field: its name and its JSON. `None` if it is not what was sealed for this session under this tag.
@@ -221,14 +220,22 @@ impl Vault {
         ] {
             clear.push(u8::from(flag));
         }
-        let instants = [*rotated_at, *created_at, *renewed_at, *authenticated_at, *deadline, *ends_at];
-        let superseded_at = superseded_at.unwrap_or_default();
-        for number in [*previous, *floor, *issued, *epoch, *claims_version, u64::from(*upgrades)]
-            .into_iter()
-            .chain(instants.into_iter().chain([superseded_at]).map(Timestamp::as_millis))
-        {
-            clear.extend_from_slice(&number.to_be_bytes());
-        }
+        let numbers = [
+            *previous,
+            *floor,
+            *issued,
+            *epoch,
+            *claims_version,
+            u64::from(*upgrades),
+            rotated_at.as_millis(),
+            created_at.as_millis(),
+            renewed_at.as_millis(),
+            authenticated_at.as_millis(),
+            deadline.as_millis(),
+            ends_at.as_millis(),
+            superseded_at.unwrap_or_default().as_millis(),
+        ];
+        clear.extend_from_slice(numbers.map(u64::to_be_bytes).as_flattened());
         for id in [predecessor, successor] {
             clear.extend_from_slice(id.as_ref().map_or(&[0; 32], StoredId::as_bytes).as_slice());
         }

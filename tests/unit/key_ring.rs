@@ -43,7 +43,7 @@ fn version_1_is_read_for_ever() {
             keys.data.tag(&[b"m"]),
             keys.token_mac.tag(&[b"m"]),
             ring.index().subject.tag(&[b"m"]),
-            *ring.index().session_ref,
+            ring.index().session_ref.of(&[b'm'; 32]),
             ring.index().check,
             *ring.index().context,
         ]
@@ -58,7 +58,7 @@ const FROZEN: [&str; 7] = [
     "w4t8DMCU4dvyif5H2gQWMQ",
     "7kIKKnl0Fb417pWhyJ1tYg",
     "aOM37WMHM7Lhey8g6iMFdA",
-    "OQONJzcjH5dXYEC2UMOABg",
+    "PoAzcezp-noITa8YZNOCXA",
     "sKGClrYfSweaEurwbFt1sg",
     "cdd29HztwCrQ7WMm8j2Qfw",
 ];

@@ -2,16 +2,23 @@
 
 use axum::{Router, routing::get};
 
+use tower_layer::layer_fn;
+
 use crate::{
-    allocator, handlers,
+    allocator,
+    controls::{Handing, Passing},
+    handlers,
     portcullis_site::{self, Counts},
     request::{Template, forged, set_cookies},
     tower_sessions_site,
 };
 
 /// All cases, in the order in which they are shown. The first is what all others are compared with.
-pub(crate) const NAMES: [&str; 14] = [
+pub(crate) const NAMES: [&str; 17] = [
     "bare",
+    "empty_layer",
+    "two_extensions",
+    "portcullis_no_header",
     "portcullis_admit",
     "portcullis_admit_untouched",
     "portcullis_read",
@@ -33,6 +40,16 @@ pub(crate) async fn run(name: &str, iterations: u64) -> u64 {
         // Twice, so that each table shows by itself how far two equal things come out apart.
         "bare" | "bare_again" => {
             let app = || Router::new().route("/", get(handlers::untouched));
+            Case { app: app(), proof: app(), request: Template::new(&[]) }.run(iterations).await
+        }
+        // What axum takes for any layer at all: a clone of the service, and a box for its future.
+        "empty_layer" => {
+            let app = || Router::new().route("/", get(handlers::untouched)).layer(layer_fn(Passing));
+            Case { app: app(), proof: app(), request: Template::new(&[]) }.run(iterations).await
+        }
+        // And for what every session layer must do: hand two values to the handler.
+        "two_extensions" => {
+            let app = || Router::new().route("/", get(handlers::untouched)).layer(layer_fn(Handing));
             Case { app: app(), proof: app(), request: Template::new(&[]) }.run(iterations).await
         }
         "portcullis_renewal" => renewal(iterations).await,
@@ -88,6 +105,10 @@ async fn portcullis(name: &str, iterations: u64) -> u64 {
         "portcullis_write" => {
             let (app, proof) = (site.app(handlers::write), site.app(handlers::written));
             Case { app, proof, request: signed_in }
+        }
+        "portcullis_no_header" => {
+            let (app, proof) = (site.app(handlers::untouched), site.app(handlers::nobody));
+            Case { app, proof, request: Template::without_cookies() }
         }
         "portcullis_no_cookie" => {
             let (app, proof) = (site.app(handlers::untouched), site.app(handlers::nobody));

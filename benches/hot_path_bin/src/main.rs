@@ -10,6 +10,7 @@
 
 mod allocator;
 mod cases;
+mod controls;
 mod handlers;
 mod portcullis_site;
 mod request;

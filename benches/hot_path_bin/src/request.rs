@@ -33,6 +33,13 @@ impl Template {
         Self { uri: Uri::from_static("/"), headers }
     }
 
+    /// The same from a browser without any cookie.
+    pub(crate) fn without_cookies() -> Self {
+        let mut template = Self::new(&[]);
+        template.headers.pop();
+        template
+    }
+
     /// The same request with other cookies of ours.
     pub(crate) fn set_cookies(&mut self, ours: &[&str]) {
         self.headers.pop();

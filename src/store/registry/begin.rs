@@ -83,8 +83,11 @@ impl Registry {
             Vec::new()
         } else {
             let keys = self.vault.data_keys(id.clone(), stored_id);
-            let seal = |(name, json): &(String, Vec<u8>)| self.vault.seal_field(&keys, name, json);
-            beginning.fields.iter().map(seal).collect::<Result<Vec<_>, _>>()?
+            let seal = |(name, json): &(String, Vec<u8>)| {
+                let tag = self.vault.tag(&keys, name);
+                Ok((tag, self.vault.seal_field(&keys, name, &tag, json)?))
+            };
+            beginning.fields.iter().map(seal).collect::<Result<Vec<_>, RandomError>>()?
         };
         let remembered = beginning.remembered;
         let continues = beginning.continues;

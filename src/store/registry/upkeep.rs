@@ -30,13 +30,13 @@ impl Registry {
             .load(stored_id)
             .await
             .inspect_err(|error| self.store_failed(StoreVerb::Load, error))?;
-        Ok(loaded.filter(|(row, _)| {
-            let holds = self.vault.keeper(RowEdit::None).verify(stored_id, row);
-            if !holds {
-                self.event(SessionEvent::RecordTampered(self.session_ref(stored_id)));
-            }
-            holds
-        }))
+        if let Some((row, _)) = &loaded
+            && !self.vault.keeper(RowEdit::None).verify(stored_id, row)
+        {
+            self.event(SessionEvent::RecordTampered(self.session_ref(stored_id)));
+            return Ok(None);
+        }
+        Ok(loaded)
     }
 
     /// Writes what changed of a session. `None` if it is over. One store call.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tower_sessions_core::session::Record;
 
-use super::{Baseline, CookieChange, Data, Intent, SessionData, json};
+use super::{Baseline, CookieChange, Data, Intent, Known, SessionData, json};
 use crate::{
     clock::Timestamp,
     events::SessionEvent,
@@ -189,7 +189,8 @@ impl SessionData {
         };
         there.retain(|name, _| wanted.contains_key(name) || !read.contains_key(name));
         for (name, value) in wanted {
-            let is_changed = json(value).map_or(true, |json| read.get(name).is_none_or(|old| **old != *json));
+            let is_changed =
+                json(value).map_or(true, |json| read.get(name).is_none_or(|known| known.differs(&json)));
             if is_changed {
                 there.insert(name.clone(), value.clone());
             }
@@ -198,7 +199,9 @@ impl SessionData {
     }
 
     fn settle_on(&self, issued: Issued, record: &mut Record) {
-        let known = |(name, value): (&String, &Value)| Some((name.clone(), json(value).ok()?));
+        let known = |(name, value): (&String, &Value)| {
+            Some((name.clone(), Known { tag: None, json: json(value).ok()? }))
+        };
         let baseline: Baseline = record.data.iter().filter_map(known).collect();
         let mut state = self.state();
         let ends_at = issued.admitted.snapshot().fixed().ends_at;

@@ -1,16 +1,8 @@
 //! The verbs that a `Session` of tower-sessions calls.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use tower_sessions_core::{
-    SessionStore,
-    session::{Id, Record},
-    session_store,
-};
-use zeroize::Zeroizing;
-
-use super::{Baseline, Data, SessionData, date, json};
+use super::{Baseline, Data, Known, SessionData, date, json};
 use crate::{
     events::SessionEvent,
     session::Snapshot,
@@ -20,6 +12,12 @@ use crate::{
         row::{FieldTag, Row},
         vault::DataKeys,
     },
+};
+use async_trait::async_trait;
+use tower_sessions_core::{
+    SessionStore,
+    session::{Id, Record},
+    session_store,
 };
 
 impl SessionData {
@@ -37,14 +35,14 @@ impl SessionData {
             .load(snapshot.stored_id())
             .await
             .inspect_err(|_| self.state().store_failed = true)?;
-        let Some((row, fields)) = loaded else {
+        let Some((Row { deadline, .. }, fields)) = loaded else {
             self.state().gone = true;
             return Ok(None);
         };
         let (baseline, data) = self.open_fields(snapshot, fields);
         let mut state = self.state();
         state.baseline = Some(baseline);
-        state.deadline = row.deadline;
+        state.deadline = deadline;
         Ok(Some(data))
     }
 
@@ -71,7 +69,7 @@ impl SessionData {
                 continue;
             };
             data.insert(name.clone(), value);
-            baseline.insert(name, json);
+            baseline.insert(name, Known { tag: Some(tag), json });
         }
         (baseline, data)
     }
@@ -94,16 +92,18 @@ impl SessionData {
             let baseline = state.baseline.as_ref();
             for (name, value) in &record.data {
                 let json = json(value)?;
-                if baseline.and_then(|baseline| baseline.get(name)).is_none_or(|old| **old != *json) {
-                    let (tag, sealed) = vault.seal_field(&keys, name, &json).map_err(StoreError::new)?;
+                let known = baseline.and_then(|baseline| baseline.get(name));
+                if known.is_none_or(|known| known.differs(&json)) {
+                    let tag = known.and_then(|known| known.tag).unwrap_or_else(|| vault.tag(&keys, name));
+                    let sealed = vault.seal_field(&keys, name, &tag, &json).map_err(StoreError::new)?;
                     fields.push((tag, Some(sealed)));
-                    written.push((name.clone(), json));
+                    written.push((name.clone(), Known { tag: Some(tag), json }));
                 }
             }
-            for name in
-                baseline.into_iter().flat_map(HashMap::keys).filter(|name| !record.data.contains_key(*name))
-            {
-                fields.push((vault.tag(&keys, name), None));
+            for (name, known) in baseline.into_iter().flatten() {
+                if !record.data.contains_key(name) {
+                    fields.push((known.tag.unwrap_or_else(|| vault.tag(&keys, name)), None));
+                }
             }
         }
         let present = self.state().deadline;
@@ -125,7 +125,7 @@ impl SessionData {
         &self,
         snapshot: &Snapshot,
         record: &Record,
-        written: Vec<(String, Zeroizing<Vec<u8>>)>,
+        written: Vec<(String, Known)>,
         row: &Row,
         shortened: bool,
     ) {

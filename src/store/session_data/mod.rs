@@ -34,6 +34,7 @@ use zeroize::Zeroizing;
 use super::{
     contract::StoreError,
     registry::{Issued, Registry},
+    row::FieldTag,
     vault::DataKeys,
 };
 use crate::{
@@ -119,8 +120,22 @@ pub(crate) enum Intent {
     Reauthentication { methods: Option<String> },
 }
 
-/// The JSON of each field as the store has it.
-type Baseline = HashMap<String, Zeroizing<Vec<u8>>>;
+/// Each field as the store has it.
+type Baseline = HashMap<String, Known>;
+
+/// A field as the store has it.
+struct Known {
+    /// Where it lies, once that was needed.
+    tag: Option<FieldTag>,
+    json: Zeroizing<Vec<u8>>,
+}
+
+impl Known {
+    /// Whether a handler has made something else of it.
+    fn differs(&self, json: &[u8]) -> bool {
+        *self.json != *json
+    }
+}
 
 /// The fields as a handler sees them.
 type Data = HashMap<String, Value>;
@@ -151,32 +166,33 @@ struct State {
 }
 
 impl SessionData {
-    pub(crate) fn new(
-        registry: Arc<Registry>,
+    /// The session of a request, and the `Session` over it that a handler gets.
+    pub(crate) fn begin_with(
+        registry: &Arc<Registry>,
         asking: Asking,
         admitted: Option<Admitted>,
         cookies: CookieChange,
-    ) -> Self {
-        let mut state = State { cookies, ..State::default() };
-        let mut ends_at = asking.now + registry.timeouts.absolute_of(false);
-        if let Some(admitted) = &admitted {
-            ends_at = admitted.snapshot().fixed().ends_at;
-            state.settle(&registry, admitted.shared());
-        }
-        Self {
-            registry,
+    ) -> (Arc<Self>, Session) {
+        let (ends_at, live, alias) = match &admitted {
+            Some(admitted) => {
+                let alias = alias(registry, admitted.snapshot());
+                (admitted.snapshot().fixed().ends_at, Some(admitted.shared()), Some(alias))
+            }
+            None => (asking.now + registry.timeouts.absolute_of(false), None, None),
+        };
+        let given_expiry = date(ends_at);
+        // Written out where it is to lie: it is large, and this is on the way of every request.
+        let data = Arc::new(Self {
+            registry: Arc::clone(registry),
             asking,
             initial: admitted,
-            given_expiry: date(ends_at),
+            given_expiry,
             was_read: AtomicBool::new(false),
-            state: Mutex::new(state),
-        }
-    }
-
-    /// The `Session` over this value that a handler gets.
-    pub(crate) fn session(self: &Arc<Self>) -> Session {
+            state: Mutex::new(State { live, alias, cookies, ..State::default() }),
+        });
         // An instant, because the other kinds of expiry read the clock inside the core.
-        Session::new(self.state().alias, Arc::clone(self), Some(Expiry::AtDateTime(self.given_expiry)))
+        let session = Session::new(alias, Arc::clone(&data), Some(Expiry::AtDateTime(given_expiry)));
+        (data, session)
     }
 
     /// Who was let in when the request began.
@@ -276,7 +292,7 @@ impl SessionData {
 
 impl State {
     fn settle(&mut self, registry: &Registry, snapshot: Arc<Snapshot>) {
-        self.alias = Some(Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0)));
+        self.alias = Some(alias(registry, &snapshot));
         self.live = Some(snapshot);
         self.keys = None;
     }
@@ -293,6 +309,11 @@ impl fmt::Debug for SessionData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionData(..)")
     }
+}
+
+/// The name that the core knows a session by.
+fn alias(registry: &Registry, snapshot: &Snapshot) -> Id {
+    Id(i128::from_le_bytes(registry.session_ref(snapshot.stored_id()).0))
 }
 
 fn instant(date: OffsetDateTime) -> Timestamp {
