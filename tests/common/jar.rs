@@ -1,5 +1,6 @@
-//! A browser's cookie jar, as far as our cookies need one, and the rules that every answer of ours must obey.
+//! A browser's cookie jar, which is the reference user agent, and the rules that every answer of ours must obey.
 //!
+//! Every line is held against the user agent as it is read: it must be stored, and a removal must remove.
 //! What an answer sets is read into [`Lines`] first, and only then taken by a [`Jar`]: so a test can deliver answers in
 //! any order, or lose one. A cloned jar is a thief's copy.
 #![allow(dead_code, reason = "each test file uses some of it")]
@@ -7,6 +8,8 @@
 use std::collections::BTreeMap;
 
 use http::{HeaderMap, header};
+
+use crate::user_agent::{Place, Profile, UserAgent, Way};
 
 /// The name of the session cookie.
 pub(crate) const SESSION: &str = "__Host-Http-session";
@@ -104,58 +107,89 @@ impl Line {
         }
         assert!(attributes.is_empty(), "{name}: {attributes:?}");
         assert!(!value.is_empty() || max_age == 0, "{name} is set to nothing");
-        Self { text: text.into(), name: name.into(), value: value.into(), max_age }
+        let line = Self { text: text.into(), name: name.into(), value: value.into(), max_age };
+        line.check_against_browser();
+        line
+    }
+
+    /// A browser that was never here does what the line says.
+    fn check_against_browser(&self) {
+        let mut browser = UserAgent::new(0, Profile::Layered);
+        if self.max_age == 0 {
+            // The same cookie, set: what a removal must find and remove.
+            let set = self.text.replacen("=;", "=x;", 1).replace("Max-Age=0", "Max-Age=60");
+            assert_eq!(browser.store(set.as_bytes(), SITE, Way::HTTP), Ok(()), "{set}");
+            assert_eq!(browser.sent(SITE, false).len(), 1, "{set}");
+        }
+        self.is_taken_by(&mut browser);
+        let sent = browser.cookie_string(SITE, false);
+        if self.max_age == 0 {
+            assert!(browser.all().is_empty(), "{} removes nothing", self.text);
+        } else {
+            assert_eq!(sent, format!("{}={}", self.name, self.value).into_bytes());
+        }
+        assert!(browser.sent(SITE, true).is_empty(), "a script sees {}", self.name);
+    }
+
+    fn is_taken_by(&self, browser: &mut UserAgent) {
+        let stored = browser.store(self.text.as_bytes(), SITE, Way::HTTP);
+        let expected = if self.max_age == 0 { Err("expired") } else { Ok(()) };
+        assert_eq!(stored, expected, "{}", self.text);
     }
 }
 
-/// A jar. All it keeps is for one origin, over https.
-#[derive(Clone, Default)]
-pub(crate) struct Jar(BTreeMap<String, Kept>);
-
+/// What a browser keeps of one site, over https.
 #[derive(Clone)]
-struct Kept {
-    value: String,
-    /// The second of the test's clock from which on the browser has forgotten it.
-    until: u64,
+pub(crate) struct Jar(UserAgent);
+
+impl Default for Jar {
+    fn default() -> Self {
+        Self(UserAgent::new(0, Profile::Layered))
+    }
 }
 
 impl Jar {
     /// Does what an answer's lines say, at the second `now` of the test's clock.
     pub(crate) fn take(&mut self, lines: &Lines, now: u64) {
+        self.0.now = second(now);
         for line in &lines.0 {
-            if line.max_age == 0 {
-                self.0.remove(&line.name);
-            } else {
-                let kept = Kept { value: line.value.clone(), until: now + line.max_age };
-                self.0.insert(line.name.clone(), kept);
-            }
+            line.is_taken_by(&mut self.0);
         }
     }
 
-    /// The Cookie field at the second `now`, over https; `None` where there is nothing to send.
+    /// The Cookie field at the second `now`; `None` where there is nothing to send.
     pub(crate) fn field(&self, now: u64) -> Option<String> {
-        let live = self.0.iter().filter(|(_, kept)| now < kept.until);
-        let pairs: Vec<String> = live.map(|(name, kept)| format!("{name}={}", kept.value)).collect();
-        (!pairs.is_empty()).then(|| pairs.join("; "))
+        let mut agent = self.0.clone();
+        agent.now = second(now);
+        let field = String::from_utf8(agent.cookie_string(SITE, false)).expect("ASCII");
+        (!field.is_empty()).then_some(field)
     }
 
     /// The value under `name`, expired or not.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|kept| kept.value.as_str())
+        let kept = self.0.kept(name)?;
+        std::str::from_utf8(&kept.value).ok()
     }
 
     /// Puts a value under `name` by hand.
     pub(crate) fn put(&mut self, name: &str, value: impl Into<String>) {
-        self.0.insert(name.into(), Kept { value: value.into(), until: u64::MAX });
+        self.0.plant(name, value.into(), SITE);
     }
 
     /// The same jar without `name`.
     pub(crate) fn without(&self, name: &str) -> Self {
         let mut jar = self.clone();
-        jar.0.remove(name);
+        jar.0.forget(name);
         jar
     }
 }
+
+fn second(now: u64) -> i64 {
+    i64::try_from(now).expect("the test's clock is of this age")
+}
+
+/// Where every answer here comes from: a host name stands for itself, and none is told apart by its cookies.
+const SITE: Place<'_> = Place { scheme: "https", host: "app.example.com", path: "/some/page?with=query" };
 
 fn words(headers: &HeaderMap, name: header::HeaderName) -> Vec<String> {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());

@@ -49,6 +49,8 @@ mod jar;
 mod scratch;
 mod spy;
 mod stage;
+#[path = "../common/user_agent.rs"]
+mod user_agent;
 
 mod account;
 mod anonymous;

@@ -19,6 +19,8 @@ mod jar;
 mod lab;
 #[path = "../common/scratch.rs"]
 mod scratch;
+#[path = "../common/user_agent.rs"]
+mod user_agent;
 
 mod lost_answers;
 mod processes;
