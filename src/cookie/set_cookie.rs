@@ -36,7 +36,9 @@ pub enum SetCookieError {
     Name(NameError),
     /// The value holds a byte that a cookie value may not hold (control, space, `"`, `,`, `;`, `\`, non-ASCII).
     Value,
-    /// The path does not begin with `/`, holds `;` or a control character, or is longer than 1024 bytes.
+    /// The path is none that a URL can have, so that browsers would never send the cookie: it does not begin with `/`, is
+    /// longer than 1024 bytes, has a segment `.` or `..`, or holds a control character, a space, one of `"#;<>?\^{}`, a
+    /// backtick, or what is not ASCII (escape it as `%20`).
     Path,
     /// Max-Age is more than 400 days, which browsers cut.
     Lifetime,
@@ -137,7 +139,7 @@ impl fmt::Display for SetCookieError {
         match self {
             Self::Name(error) => write!(f, "the cookie's name is refused: {error}"),
             Self::Value => f.write_str("the cookie's value holds a byte that no cookie value may hold"),
-            Self::Path => f.write_str("the cookie's path is none"),
+            Self::Path => f.write_str("the cookie's path is none that a URL can have"),
             Self::Lifetime => f.write_str("the cookie would live for more than 400 days"),
             Self::Size => f.write_str("the whole Set-Cookie line would be longer than 4095 bytes"),
         }
@@ -150,9 +152,13 @@ const fn is_cookie_octet(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x2B | 0x2D..=0x3A | 0x3C..=0x5B | 0x5D..=0x7E)
 }
 
+/// A path that a URL can have: a browser compares it with the path of its URLs, in which it has escaped some characters
+/// and resolved `.` and `..` (WHATWG URL, path percent-encode set). A cookie under another path is stored and never sent.
 fn is_path(path: &str) -> bool {
-    let av_octet = |byte: u8| matches!(byte, 0x20..=0x3A | 0x3C..=0x7E);
-    path.starts_with('/') && path.len() <= 1024 && path.bytes().all(av_octet) && !path.ends_with(' ')
+    let stays = |byte: u8| byte.is_ascii_graphic() && !b"\"#;<>?\\^`{}".contains(&byte);
+    let is_dots =
+        |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    path.starts_with('/') && path.len() <= 1024 && path.bytes().all(stays) && !path.split('/').any(is_dots)
 }
 
 /// Browsers ignore a cookie whose name and value exceed 4096 bytes; some front ends count the attributes as well.

@@ -115,6 +115,46 @@ fn a_removal_repeats_every_attribute() {
     }
 }
 
+/// A cookie under a path that no URL has is stored and never sent (found by fuzzing: `/?a`).
+#[test]
+fn a_path_is_one_that_a_url_can_have() {
+    let cookie = |path: &str| {
+        SetCookie::new("s", Scope::Secure { domain: None, path: path.into() }, SameSite::Lax, "v")
+    };
+    for path in ["/", "/a", "/a/", "/a/b.c/..d/~e", "/a%20b", "/:@!$&'()*+,=-._|[]"] {
+        assert!(cookie(path).is_ok(), "{path}");
+    }
+    let long = format!("/{}", "a".repeat(1024));
+    for path in [
+        "",
+        "a",
+        "/?a",
+        "/a?",
+        "/#",
+        "/a b",
+        "/a;b",
+        "/\"",
+        "/<",
+        "/>",
+        "/\\",
+        "/^",
+        "/`",
+        "/{",
+        "/}",
+        "/\t",
+        "/\u{e9}",
+        "/.",
+        "/..",
+        "/a/../b",
+        "/a/%2E%2e",
+        "/%2e/",
+        &long,
+    ] {
+        assert_eq!(cookie(path), Err(SetCookieError::Path), "{path}");
+    }
+    assert!(cookie(&long[..1024]).is_ok());
+}
+
 #[test]
 fn the_line_stays_below_4096_bytes() {
     let fixed = "__Host-Http-s=; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=60".len();

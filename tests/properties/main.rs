@@ -1,0 +1,209 @@
+//! The properties that the fuzz targets check, as a bounded run: some thousand inputs each, the kept corpora of the
+//! fuzzers, and what they once found (`fuzz/corpus/`). `PROPERTY_CASES=100000 cargo test --test properties` runs more.
+//!
+//! Each property takes bytes, so that a fuzzer's finding is a file and a test at once.
+#![cfg(feature = "axum")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a test fails by panicking; the fuzz targets share these files"
+)]
+
+mod cookie_header;
+mod edits;
+#[path = "../common/forge.rs"]
+mod forge;
+mod key_ring;
+mod renewal_token;
+mod sealed_cookie;
+mod set_cookie;
+mod site;
+#[path = "../common/user_agent.rs"]
+mod user_agent;
+
+use std::path::Path;
+
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::select,
+    test_runner::{Config, TestRunner},
+};
+
+/// Bytes at random, with words that lead somewhere among them.
+fn inputs(words: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => select(words).prop_map(<[u8]>::to_vec),
+        3 => vec(any::<u8>(), 1..4),
+        2 => vec(b' '..=b'~', 1..20),
+        1 => vec(any::<u8>(), 0..400),
+    ];
+    (any::<u8>(), vec(piece, 0..24)).prop_map(|(first, pieces)| {
+        let mut bytes = vec![first];
+        pieces.into_iter().for_each(|piece| bytes.extend(piece));
+        bytes
+    })
+}
+
+fn hold(name: &str, words: &'static [&'static [u8]], check: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    for entry in std::fs::read_dir(&corpus).into_iter().flatten().flatten() {
+        check(&std::fs::read(entry.path()).unwrap());
+    }
+    let cases = std::env::var("PROPERTY_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(4000);
+    // A finding is printed; what is kept of it is a file in the corpus, not a seed.
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config)
+        .run(&inputs(words), |input| {
+            check(&input);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn cookie_header() {
+    hold(
+        "cookie_header",
+        &[
+            b"\xFC",
+            b"\xFD",
+            b"; \xF8=",
+            b"\xF8=\xF9",
+            b"\xFA=\xFB",
+            b"\xFE=\xF9",
+            b"\xFF",
+            b"\0",
+            b"; ",
+            b";",
+            b"=",
+            b" ",
+            b"\t",
+            b"\"",
+            b",",
+            b"\\",
+            b"$Version=1; ",
+            b"__host-http-session=",
+            b"%",
+            b"\x80",
+            b"a=b",
+        ],
+        cookie_header::check,
+    );
+}
+
+#[test]
+fn sealed_cookie() {
+    hold(
+        "sealed_cookie",
+        &[b"\x00\x00\xF0", b"\x00\x01\xC0", b"AQ", b"=", b"==", b"\x00", b"\xFF\xFF\xE0"],
+        |input| {
+            sealed_cookie::check(input);
+        },
+    );
+}
+
+#[test]
+fn renewal_token() {
+    hold(
+        "renewal_token",
+        &[
+            b".",
+            b"eyJhbGciOiJub25lIn0",
+            b"{\"iss\":",
+            b"\"https://app.example.com\"",
+            b",\"aud\":",
+            b",\"gen\":1",
+            b",\"iat\":18446744073709551615",
+            b",\"exp\":",
+            b",\"ctx\":{",
+            b"[[[[[[[[",
+            b"\\u0000",
+            b"}",
+            b"\"sid\":\"\"",
+            b"1e999",
+            b"-1",
+            b",\"ses\":\"AQ\"",
+            b"null",
+        ],
+        renewal_token::check,
+    );
+}
+
+#[test]
+fn key_ring() {
+    hold(
+        "key_ring",
+        &[
+            b"5f3a9c05 active 2026-11-30T12:00:00Z ",
+            b"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE",
+            b"\n",
+            b";",
+            b"index BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU",
+            b"#",
+            b" retired ",
+            b" pending ",
+            b" revoked ",
+            b"\r",
+        ],
+        key_ring::check,
+    );
+}
+
+#[test]
+fn set_cookie() {
+    hold(
+        "set_cookie",
+        &[
+            b"\n",
+            b"/",
+            b"example.com",
+            b"com",
+            b"a",
+            b"session",
+            b"__Host-",
+            b"=",
+            b"; ",
+            b"Max-Age=",
+            b"60",
+            b"0",
+            b"34560000",
+            b"34560001",
+            b"Path=/",
+            b"Domain=.",
+            b"Secure",
+            b"HttpOnly",
+            b"SameSite=None",
+            b"Expires=",
+            b"Fri, 07 Aug 2007 08:04:19 GMT",
+            b"\t",
+            b"\"",
+            b"%",
+            b"$",
+        ],
+        set_cookie::check,
+    );
+}
+
+/// The checks above would hold of a site that refuses everybody, and of a forger who makes rubbish.
+#[test]
+fn the_honest_are_let_in_and_the_forger_makes_what_the_library_makes() {
+    site::with(|site| {
+        let claims = forge::Forger::claims_of(&site.token);
+        assert_eq!(site.forger.token(&claims), site.token, "ES256 is deterministic here");
+        let plaintext = site.forger.opened(&site.session);
+        for (name, value) in [
+            (site::SESSION, site.session.clone()),
+            (site::SESSION, site.forger.session_cookie(&plaintext)),
+            (site::RENEWAL, site.token.clone()),
+        ] {
+            assert!(site.ask_with(name, value.as_bytes()).unwrap().is_alice(), "{name}={value}");
+        }
+        assert!(site.ask([]).unwrap().is_nobody());
+    });
+}
