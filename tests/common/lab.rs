@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::{
-    jar::{Jar, Lines},
+    jar::{Jar, Lines, RENEWAL, SESSION},
     scratch::Scratch,
 };
 
@@ -37,12 +37,14 @@ pub(crate) struct Flags {
     pub(crate) store: String,
     pub(crate) keys: Option<String>,
     pub(crate) manual_clock: bool,
+    /// Another origin than lab's own.
+    pub(crate) origin: Option<String>,
 }
 
 impl Flags {
     /// Sessions in memory, on a clock that the test moves.
     pub(crate) fn memory() -> Self {
-        Self { store: "memory".into(), keys: None, manual_clock: true }
+        Self { store: "memory".into(), keys: None, manual_clock: true, origin: None }
     }
 
     /// Sessions in the file `path`, on a clock that the test moves.
@@ -60,6 +62,9 @@ impl Flags {
         }
         if let Some(keys) = &self.keys {
             command.args(["--keys", keys]);
+        }
+        if let Some(origin) = &self.origin {
+            command.args(["--origin", origin]);
         }
         // The log is searched for events, which colours would take apart.
         command.env("NO_COLOR", "1").stdin(Stdio::null());
@@ -138,13 +143,31 @@ impl Lab {
 
     /// How often the log so far tells of `event`.
     pub(crate) fn told(&self, event: &str) -> usize {
-        let log = std::fs::read_to_string(self.0.scratch.file("log")).expect("the log can be read");
-        log.lines().filter(|line| line.contains(&format!("event=\"{event}\""))).count()
+        self.log().lines().filter(|line| line.contains(&format!("event=\"{event}\""))).count()
+    }
+
+    /// Everything it has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.0.scratch.file("log")).expect("the log can be read")
+    }
+
+    /// Sends bytes as they are over a connection of their own, and reads the status of the answer and all that follows
+    /// it. `None` if the connection is closed without one.
+    pub(crate) fn raw(&self, request: &[u8]) -> Option<(u16, String)> {
+        let mut stream = std::net::TcpStream::connect(self.address()).expect("lab listens");
+        stream.set_read_timeout(Some(LIMIT)).expect("a time limit");
+        // It may answer, and close, before it has read everything.
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1)?.parse().ok()?;
+        Some((status, answer))
     }
 
     /// A browser that was never here.
     pub(crate) fn browser(&self) -> Browser {
-        Browser { lab: self.clone(), jar: Jar::default(), user_agent: Some(FIREFOX) }
+        Browser { lab: self.clone(), jar: Jar::default(), user_agent: Some(FIREFOX), fields: Vec::new() }
     }
 
     /// A browser in which `user` has just signed in.
@@ -162,6 +185,8 @@ pub(crate) struct Browser {
     pub(crate) lab: Lab,
     pub(crate) jar: Jar,
     pub(crate) user_agent: Option<&'static str>,
+    /// Fields that every request of this browser carries beside the usual ones.
+    pub(crate) fields: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// What came back.
@@ -174,6 +199,34 @@ pub(crate) struct Answer {
 }
 
 impl Browser {
+    /// The same browser with another jar.
+    pub(crate) fn with_jar(&self, jar: Jar) -> Self {
+        Self { jar, ..self.clone() }
+    }
+
+    /// The same browser holding nothing but these values under our names.
+    pub(crate) fn holding(&self, session: Option<&str>, token: Option<&str>) -> Self {
+        let mut jar = Jar::default();
+        for (name, value) in [(SESSION, session), (RENEWAL, token)] {
+            if let Some(value) = value {
+                jar.put(name, value);
+            }
+        }
+        self.with_jar(jar)
+    }
+
+    /// What it holds under a name of ours.
+    pub(crate) fn value(&self, name: &str) -> String {
+        self.jar.value(name).expect("it holds one").to_owned()
+    }
+
+    /// The same browser whose requests carry one more field.
+    pub(crate) fn with_field(&self, name: &'static str, value: impl AsRef<[u8]>) -> Self {
+        let mut browser = self.clone();
+        browser.fields.push((name, value.as_ref().to_vec()));
+        browser
+    }
+
     /// The same browser at another lab.
     pub(crate) fn at(&self, lab: &Lab) -> Self {
         Self { lab: lab.clone(), ..self.clone() }
@@ -234,6 +287,9 @@ impl Browser {
         if let Some(user_agent) = self.user_agent {
             request = request.header(header::USER_AGENT, user_agent);
         }
+        for (name, value) in &self.fields {
+            request = request.header(*name, value.as_slice());
+        }
         match self.jar.field(self.lab.second()) {
             Some(cookies) => request.header(header::COOKIE, cookies),
             None => request,
@@ -273,6 +329,10 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(limit: Duration, mut ho
 
 /// Tests lie in `deps/`, examples beside it.
 fn binary() -> PathBuf {
+    // Whoever names another lab, as `tests/attacks/prove` does, knows what it is.
+    if let Some(lab) = std::env::var_os("PORTCULLIS_LAB") {
+        return lab.into();
+    }
     let test = std::env::current_exe().expect("the test knows its own path");
     let folder = test.parent().and_then(Path::parent).expect("tests lie two folders deep");
     let lab = folder.join("examples").join(format!("lab{}", std::env::consts::EXE_SUFFIX));

@@ -434,7 +434,7 @@ fn domain_matches(host: &str, domain: &str) -> bool {
 fn default_path(path: &str) -> &str {
     let path = before_query(path);
     match path.rfind('/') {
-        Some(last) if path.starts_with('/') && last > 0 => &path[..last],
+        Some(last) if path.starts_with('/') && last > 0 => path.get(..last).unwrap_or_default(),
         _ => "/",
     }
 }

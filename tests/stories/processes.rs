@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::StatusCode;
 
 use crate::{
-    jar::{RENEWAL, SESSION},
-    lab::{Flags, GRACE, Lab, eventually},
+    jar::SESSION,
+    lab::{Flags, Lab, eventually},
     scratch::Scratch,
 };
 
@@ -68,22 +68,4 @@ async fn a_logout_in_one_process_is_seen_by_the_other() {
         token.jar = token.jar.without(SESSION);
         assert_eq!(token.who().await, None);
     }
-}
-
-/// A04 over two processes: each has its own connections and locks, the file alone decides.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn renewals_at_once_in_two_processes_give_one_token() {
-    let scratch = Scratch::new();
-    let flags = Flags { keys: Some(Lab::new_keys()), ..Flags::sqlite(&scratch.file("lab.db")) };
-    let (one, two) = (Lab::start(&flags), Lab::start(&flags));
-    let browser = one.signed_in("alice").await;
-    one.pass(GRACE * 10).await;
-    two.pass(GRACE * 10).await;
-    let mut requests = tokio::task::JoinSet::new();
-    for number in 0..40 {
-        requests.spawn(browser.at(if number % 2 == 0 { &one } else { &two }).ask("GET", "/", ""));
-    }
-    let answers = requests.join_all().await;
-    assert!(answers.iter().all(|answer| answer.user().as_deref() == Some("alice")));
-    assert_eq!(answers.iter().filter(|answer| answer.cookies.sets(RENEWAL).is_some()).count(), 1);
 }

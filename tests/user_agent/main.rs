@@ -2,8 +2,8 @@
 //! reference implementation does, and keep or refuse each line for the same reason.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::string_slice,
     reason = "a test fails by panicking"
 )]
 

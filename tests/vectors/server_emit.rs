@@ -124,7 +124,8 @@ fn a_path_is_one_that_a_url_can_have() {
     for path in ["/", "/a", "/a/", "/a/b.c/..d/~e", "/a%20b", "/:@!$&'()*+,=-._|[]"] {
         assert!(cookie(path).is_ok(), "{path}");
     }
-    let long = format!("/{}", "a".repeat(1024));
+    let longest = format!("/{}", "a".repeat(1023));
+    let long = format!("{longest}a");
     for path in [
         "",
         "a",
@@ -152,7 +153,7 @@ fn a_path_is_one_that_a_url_can_have() {
     ] {
         assert_eq!(cookie(path), Err(SetCookieError::Path), "{path}");
     }
-    assert!(cookie(&long[..1024]).is_ok());
+    assert!(cookie(&longest).is_ok());
 }
 
 #[test]

@@ -6,11 +6,11 @@ use crate::{
 };
 
 crate::on_every_store!(
-    an_answer_is_lost_and_the_user_comes_back_within_the_grace,
-    an_answer_is_lost_and_the_user_comes_back_after_the_grace,
-    an_answer_is_lost_and_the_user_comes_back_much_later,
-    an_answer_is_lost_and_two_tabs_come_back_at_once,
-    answers_are_lost_again_and_again,
+    a05_an_answer_is_lost_and_the_user_is_back_within_the_grace,
+    a05_an_answer_is_lost_and_the_user_is_back_after_it,
+    a05_an_answer_is_lost_and_the_user_is_back_much_later,
+    a05_an_answer_is_lost_and_two_tabs_are_back_at_once,
+    a05_answers_are_lost_again_and_again,
 );
 
 /// A renewal whose answer never arrives.
@@ -28,7 +28,7 @@ async fn goes_on(browser: &mut Browser) {
     assert_eq!(browser.lab.told("authn_token_reuse"), 0);
 }
 
-async fn an_answer_is_lost_and_the_user_comes_back_within_the_grace(lab: Lab) {
+async fn a05_an_answer_is_lost_and_the_user_is_back_within_the_grace(lab: Lab) {
     let mut browser = lab.signed_in("alice").await;
     lab.pass(FRESH).await;
     lose_an_answer(&browser).await;
@@ -41,7 +41,7 @@ async fn an_answer_is_lost_and_the_user_comes_back_within_the_grace(lab: Lab) {
     assert_eq!(lab.told("renewal_answer_lost"), 1);
 }
 
-async fn an_answer_is_lost_and_the_user_comes_back_after_the_grace(lab: Lab) {
+async fn a05_an_answer_is_lost_and_the_user_is_back_after_it(lab: Lab) {
     let mut browser = lab.signed_in("alice").await;
     lab.pass(FRESH).await;
     lose_an_answer(&browser).await;
@@ -50,7 +50,7 @@ async fn an_answer_is_lost_and_the_user_comes_back_after_the_grace(lab: Lab) {
     assert_eq!(lab.told("renewal_answer_lost"), 1);
 }
 
-async fn an_answer_is_lost_and_the_user_comes_back_much_later(lab: Lab) {
+async fn a05_an_answer_is_lost_and_the_user_is_back_much_later(lab: Lab) {
     let mut browser = lab.signed_in("alice").await;
     lab.pass(FRESH).await;
     lose_an_answer(&browser).await;
@@ -59,7 +59,7 @@ async fn an_answer_is_lost_and_the_user_comes_back_much_later(lab: Lab) {
 }
 
 /// Both tabs get a pair of their own. Whichever the browser keeps is good, and the other was never seen by anybody.
-async fn an_answer_is_lost_and_two_tabs_come_back_at_once(lab: Lab) {
+async fn a05_an_answer_is_lost_and_two_tabs_are_back_at_once(lab: Lab) {
     for (after, order) in [(1, [0, 1]), (1, [1, 0]), (GRACE, [0, 1]), (GRACE, [1, 0])] {
         let mut browser = lab.signed_in("alice").await;
         lab.pass(FRESH).await;
@@ -81,7 +81,7 @@ async fn an_answer_is_lost_and_two_tabs_come_back_at_once(lab: Lab) {
     }
 }
 
-async fn answers_are_lost_again_and_again(lab: Lab) {
+async fn a05_answers_are_lost_again_and_again(lab: Lab) {
     let mut browser = lab.signed_in("alice").await;
     for _ in 0..5 {
         lab.pass(FRESH).await;

@@ -7,10 +7,10 @@ use crate::{
 };
 
 crate::on_every_store!(
-    a_thief_who_is_active_first,
-    a_thief_who_is_active_second,
-    a_thief_in_step_with_the_owner,
-    a_thief_overnight,
+    a02_a_thief_who_renews_first,
+    a02_a_thief_who_renews_second,
+    a73_a_thief_in_step_with_the_owner,
+    a75_a_thief_overnight,
 );
 
 /// The alarm rang once, and neither of the two gets in again, fresh cookie or not.
@@ -30,7 +30,7 @@ async fn both_are_out(owner: &mut Browser, thief: &mut Browser) {
     assert_eq!(thief.who().await, None);
 }
 
-async fn a_thief_who_is_active_first(lab: Lab) {
+async fn a02_a_thief_who_renews_first(lab: Lab) {
     let mut owner = lab.signed_in("alice").await;
     let mut thief = owner.clone();
     for _ in 0..2 {
@@ -41,7 +41,7 @@ async fn a_thief_who_is_active_first(lab: Lab) {
     both_are_out(&mut owner, &mut thief).await;
 }
 
-async fn a_thief_who_is_active_second(lab: Lab) {
+async fn a02_a_thief_who_renews_second(lab: Lab) {
     let mut owner = lab.signed_in("alice").await;
     let mut thief = owner.clone();
     for _ in 0..2 {
@@ -53,7 +53,7 @@ async fn a_thief_who_is_active_second(lab: Lab) {
 }
 
 /// The thief follows each renewal of the owner within the grace or shortly after it.
-async fn a_thief_in_step_with_the_owner(lab: Lab) {
+async fn a73_a_thief_in_step_with_the_owner(lab: Lab) {
     for lag in [1, 15, GRACE, GRACE + 15] {
         let mut owner = lab.signed_in("alice").await;
         let mut thief = owner.clone();
@@ -73,7 +73,7 @@ async fn a_thief_in_step_with_the_owner(lab: Lab) {
     }
 }
 
-async fn a_thief_overnight(lab: Lab) {
+async fn a75_a_thief_overnight(lab: Lab) {
     let mut owner = lab.signed_in("alice").await;
     let mut thief = owner.clone();
     for _ in 0..20 {

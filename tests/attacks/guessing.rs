@@ -1,0 +1,226 @@
+//! What an attacker learns by counting, measuring and comparing.
+
+use std::{collections::HashSet, time::Duration};
+
+use base64_simd::URL_SAFE_NO_PAD as BASE64;
+use http::{HeaderMap, header};
+
+use crate::{
+    forge::Forger,
+    jar::{RENEWAL, SESSION},
+    lab::{Answer, Browser, FRESH, Flags, GRACE, IDLE, Lab},
+    scratch::Scratch,
+    tools::{now, user_of},
+};
+
+/// The nonces of session cookies and of the sealed ids in tokens, over two instances with the same keys and a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a47_no_nonce_comes_twice() {
+    let scratch = Scratch::new();
+    let flags = Flags { keys: Some(Lab::new_keys()), ..Flags::sqlite(&scratch.file("sessions.db")) };
+    let mut nonces = HashSet::new();
+    let mut sealed = 0;
+    for _restart in 0..2 {
+        let labs = [Lab::start(&flags), Lab::start(&flags)];
+        for lab in &labs {
+            let mut browser = lab.signed_in("alice").await;
+            for number in 0..400 {
+                // Each sets a cookie that is sealed anew.
+                let answer = browser.visit("POST", "/claims", &format!("role=r{number}")).await;
+                let value = answer.cookies.sets(SESSION).expect("a new cookie");
+                nonces.insert(BASE64.decode_to_vec(value).unwrap()[5..29].to_vec());
+                sealed += 1;
+            }
+            for _ in 0..20 {
+                let token = lab.signed_in("bob").await.value(RENEWAL);
+                let claims: serde_json::Value = serde_json::from_str(&Forger::claims_of(&token)).unwrap();
+                nonces.insert(BASE64.decode_to_vec(claims["ses"].as_str().unwrap()).unwrap()[5..29].to_vec());
+                sealed += 1;
+            }
+        }
+    }
+    assert_eq!(nonces.len(), sealed);
+}
+
+/// All that an answer shows but the date.
+fn shown(answer: &Answer) -> (u16, HeaderMap, String) {
+    let mut headers = answer.headers.clone();
+    headers.remove(header::DATE);
+    (answer.status.as_u16(), headers, answer.body.clone())
+}
+
+fn changed(value: &str, at: usize) -> String {
+    let mut bytes = value.as_bytes().to_vec();
+    bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Malformed, of an unknown key and with a wrong MAC look alike; so do expired, revoked, used up and unknown.
+#[tokio::test]
+async fn a49_refusals_look_alike() {
+    let lab = Lab::start(&Flags::memory());
+    let fresh = lab.signed_in("alice").await;
+    let (session, token) = (fresh.value(SESSION), fresh.value(RENEWAL));
+    let mut revoked = lab.signed_in("bob").await;
+    let revoked_copy = revoked.clone();
+    revoked.visit("POST", "/logout", "").await;
+    let expired = lab.signed_in("carol").await;
+    lab.pass(IDLE).await;
+    let fresh_again = lab.signed_in("dave").await;
+    let mut revoked_now = lab.signed_in("erin").await;
+    let revoked_fresh = revoked_now.clone();
+    revoked_now.visit("POST", "/logout", "").await;
+    let nobody = lab.browser();
+    let unknown_key = {
+        let mut bytes = BASE64.decode_to_vec(fresh_again.value(SESSION)).unwrap();
+        bytes[1] ^= 1;
+        BASE64.encode_to_string(bytes)
+    };
+    let cases: Vec<(&str, Browser)> = vec![
+        ("no cookie", nobody.clone()),
+        ("malformed", nobody.holding(Some("A"), Some("A"))),
+        ("bad MAC of the cookie", nobody.holding(Some(&changed(&session, 200)), None)),
+        ("bad tag of the cookie", nobody.holding(Some(&changed(&session, session.len() - 5)), None)),
+        ("unknown key", nobody.holding(Some(&unknown_key), None)),
+        ("bad MAC of the token", nobody.holding(None, Some(&changed(&token, 300)))),
+        ("bad signature", nobody.holding(None, Some(&changed(&token, token.len() - 5)))),
+        ("revoked, stale", revoked_copy.clone()),
+        ("revoked, its token", revoked_copy.holding(None, Some(&revoked_copy.value(RENEWAL)))),
+        ("revoked, fresh", revoked_fresh),
+        ("expired", expired.clone()),
+        ("expired, its token", expired.holding(None, Some(&expired.value(RENEWAL)))),
+    ];
+    for path in ["/", "/recent", "/sessions", "/data/x"] {
+        let expected = shown(&nobody.ask("GET", path, "").await);
+        for (what, browser) in &cases {
+            assert_eq!(shown(&browser.ask("GET", path, "").await), expected, "{what} at {path}");
+        }
+    }
+    assert_eq!(user_of(&fresh_again).await.as_deref(), Some("dave"));
+}
+
+/// Refusals without the store differ by less than a signature or a store call would take: medians over one connection
+/// each, interleaved. (What is authentic costs a signature, and only who has it learns that.)
+#[tokio::test]
+async fn a49_refusals_take_alike() {
+    let lab = Lab::start(&Flags::memory());
+    let browser = lab.signed_in("alice").await;
+    let (session, token) = (browser.value(SESSION), browser.value(RENEWAL));
+    let unknown = {
+        let mut bytes = BASE64.decode_to_vec(&session).unwrap();
+        bytes[1] ^= 1;
+        BASE64.encode_to_string(bytes)
+    };
+    let fields = [
+        format!("{SESSION}={}", changed(&session, 200)),
+        format!("{SESSION}={}", changed(&session, session.len() - 5)),
+        format!("{SESSION}={unknown}"),
+        format!("{SESSION}={}", "A".repeat(session.len())),
+        format!("{RENEWAL}={}", changed(&token, 300)),
+        format!("{RENEWAL}={}", "A".repeat(token.len())),
+    ];
+    let medians = medians(&lab, &fields, 300);
+    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
+    assert!(*most - *least < Duration::from_micros(400), "{medians:?}");
+}
+
+/// Ids that share a beginning with real ones take as long as others: what is looked up is a hash.
+#[tokio::test]
+async fn a53_prefixes_of_ids_are_not_told_by_time() {
+    let (lab, forger) = crate::tools::lab_with_known_keys();
+    let browser = lab.signed_in("alice").await;
+    lab.pass(GRACE).await;
+    let claims = Forger::claims_of(&browser.value(RENEWAL));
+    let json: serde_json::Value = serde_json::from_str(&claims).unwrap();
+    let sid = json["sid"].as_str().unwrap();
+    // Honest in all but the id, which is right for none, 10 and 40 of its 43 characters.
+    let with = |matching: usize| {
+        let other = format!("{}{}", &sid[..matching], "A".repeat(42 - matching) + "A");
+        format!("{RENEWAL}={}", forger.token(&claims.replace(sid, &other)))
+    };
+    let medians = medians(&lab, &[with(0), with(10), with(40)], 60);
+    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
+    // A verification alone takes more than this in the unoptimised lab.
+    assert!(*most - *least < *least / 2, "{medians:?}");
+}
+
+/// Medians of the time of one request for each Cookie field, interleaved, each over a connection of its own.
+fn medians(lab: &Lab, fields: &[String], rounds: usize) -> Vec<Duration> {
+    use std::io::{Read as _, Write as _};
+    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
+    let mut taken = vec![Vec::new(); fields.len()];
+    let connect = || {
+        let stream = std::net::TcpStream::connect(lab.address()).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    };
+    let mut streams: Vec<_> = fields.iter().map(|_| connect()).collect();
+    for round in 0..rounds {
+        for (at, field) in fields.iter().enumerate() {
+            let request =
+                format!("GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n");
+            let begun = now();
+            streams[at].write_all(request.as_bytes()).unwrap();
+            let mut answer = [0; 4096];
+            let read = streams[at].read(&mut answer).unwrap();
+            let elapsed = begun.elapsed();
+            assert!(
+                answer[..read].starts_with(b"HTTP/1.1 200"),
+                "{}",
+                String::from_utf8_lossy(&answer[..read])
+            );
+            if round > 5 {
+                taken[at].push(elapsed);
+            }
+        }
+    }
+    taken
+        .into_iter()
+        .map(|mut times| {
+            times.sort_unstable();
+            times[times.len() / 2]
+        })
+        .collect()
+}
+
+/// The length of a cookie depends on the length of what is in it, and on nothing else: nothing is compressed.
+#[tokio::test]
+async fn a50_compression() {
+    let lab = Lab::start(&Flags::memory());
+    let mut lengths = HashSet::new();
+    for role in [
+        "aaaaaaaaaaaaaaaaaaaaaaaa",
+        "aliceclaimsrolealicerole",
+        "q7Zx0KpWm3VtR9sLd2NfYb5C",
+        "sessionsessionsessionses",
+    ] {
+        let mut browser = lab.browser();
+        browser.visit("POST", "/login", &format!("user=alice&role={role}")).await;
+        lengths.insert((browser.value(SESSION).len(), browser.value(RENEWAL).len()));
+    }
+    assert_eq!(lengths.len(), 1, "{lengths:?}");
+}
+
+/// The one thing of an id that can be seen is its hash in the token.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a52_ids_do_not_repeat_and_are_not_biased() {
+    let lab = Lab::start(&Flags::memory());
+    let mut seen = HashSet::new();
+    let mut ones = 0_u32;
+    const LOGINS: usize = 300;
+    for _ in 0..LOGINS {
+        let browser = lab.signed_in("alice").await;
+        let claims: serde_json::Value =
+            serde_json::from_str(&Forger::claims_of(&browser.value(RENEWAL))).unwrap();
+        let sid = BASE64.decode_to_vec(claims["sid"].as_str().unwrap()).unwrap();
+        assert_eq!(sid.len(), 32);
+        ones += sid.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        seen.insert(sid);
+        seen.insert(BASE64.decode_to_vec(browser.value(SESSION)).unwrap());
+    }
+    assert_eq!(seen.len(), 2 * LOGINS);
+    // Half of the bits, within six standard deviations.
+    let bits = (LOGINS * 256) as f64;
+    assert!((f64::from(ones) - bits / 2.0).abs() < 6.0 * (bits / 4.0).sqrt(), "{ones} of {bits}");
+    lab.pass(FRESH).await;
+}

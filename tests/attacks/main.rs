@@ -1,0 +1,42 @@
+//! The attacks that the library must defeat, black-box over real HTTP against the example `lab`, each named after its id
+//! in the project's list. `SECURITY.md` has a row for each; `tests/attacks/prove` takes each defence out and sees its
+//! tests fail.
+//!
+//! Run alone, they want `cargo build --example lab` before: only a whole `cargo test` builds examples by itself.
+#![cfg(all(feature = "axum", feature = "sqlite"))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, also in the helpers that clippy does not know to be tests"
+)]
+
+#[path = "../common/every_store.rs"]
+mod every_store;
+#[path = "../common/forge.rs"]
+mod forge;
+#[path = "../common/jar.rs"]
+mod jar;
+#[path = "../common/lab.rs"]
+mod lab;
+#[path = "../common/scratch.rs"]
+mod scratch;
+#[path = "../common/user_agent.rs"]
+mod user_agent;
+
+mod database;
+mod forgery;
+mod guessing;
+mod lifecycle;
+mod lost_answers;
+mod manners;
+mod parsers;
+mod races;
+mod replay;
+mod thieves;
+mod tools;
+
+use every_store::on_every_store;
