@@ -298,20 +298,73 @@ fn the_time_and_randomness_have_one_door_each() {
     }
 }
 
-/// From any line of SECURITY.md one gets to a test: each name in backticks after its kind is a test function.
+/// From any line of SECURITY.md one gets to a test: each name in backticks after its kind is a test function. And back:
+/// every test of an attack stands in the row of that attack, and every attack of the list has a row.
 #[test]
-fn security_md_names_tests_that_exist() {
+fn security_md_and_the_tests_name_each_other() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    collect(&root.join("src"), &mut files);
-    collect(&root.join("tests"), &mut files);
-    let code: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let read = |folder: &str| -> String {
+        let mut files = Vec::new();
+        collect(&root.join(folder), &mut files);
+        files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
+    };
+    let code = read("src") + &read("tests");
     let page = fs::read_to_string(root.join("SECURITY.md")).unwrap();
     let table = page.split("|---|---|---|").nth(1).unwrap();
-    let names: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
-    assert!(names.len() > 50, "only {} tests are named", names.len());
-    for name in names {
-        let function = name.rsplit("::").next().unwrap();
-        assert!(code.contains(&format!("fn {function}(")), "{name} is named in SECURITY.md and is no test");
+    let rows: Vec<Vec<&str>> =
+        table.lines().filter(|line| line.starts_with('|')).map(|line| line.split('|').collect()).collect();
+    let names = |row: &[&str]| -> Vec<String> {
+        row[3].split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap().to_owned()).collect()
+    };
+    for name in rows.iter().flat_map(|row| names(row)) {
+        assert!(code.contains(&format!("fn {name}(")), "{name} is named in SECURITY.md and is no test");
+    }
+    let ids: Vec<&str> = rows.iter().map(|row| row[1].trim()).collect();
+    let all: Vec<String> = (1..=80).map(|number| format!("A{number:02}")).collect();
+    assert_eq!(ids, all, "one row for each attack, in order");
+    for test in read("tests/attacks").split("fn ").filter_map(|rest| rest.split('(').next()) {
+        let attacks = test.split('_').take_while(|part| {
+            part.len() == 3 && part.starts_with('a') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
+        });
+        for id in attacks {
+            let row = rows.iter().find(|row| row[1].trim().eq_ignore_ascii_case(id)).unwrap();
+            assert!(names(row).contains(&test.to_owned()), "{test} is missing in the row of {id}");
+        }
+    }
+}
+
+/// A check leaves a value behind that the next step demands. Each is made in its own file alone, and given out by one
+/// caller: whoever adds another says here why.
+#[test]
+fn witnesses_are_made_where_the_check_is() {
+    const MAKERS: [(&str, &[&str]); 5] = [
+        ("Unsealed(", &["cookie/sealed.rs"]),
+        ("Opened::from_seal(", &["middleware/request.rs"]),
+        ("Admitted(", &["session/verdict.rs"]),
+        ("Admitted::issued(", &["store/registry/begin.rs"]),
+        ("VerifiedRenewal {", &["session/renewal_token.rs"]),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    for (maker, allowed) in MAKERS {
+        let mut made_in = BTreeSet::new();
+        for file in &files {
+            let text = fs::read_to_string(file).unwrap();
+            let is_made =
+                text.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).any(|line| {
+                    line.match_indices(maker).any(|(at, _)| {
+                        // Patterns, variants of other types and longer names are no making.
+                        let before = line.get(..at).unwrap_or_default();
+                        !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
+                            && !["struct ", "impl ", "for ", "-> "].iter().any(|word| before.ends_with(word))
+                    })
+                });
+            if is_made {
+                made_in.insert(file.strip_prefix(&root).unwrap().to_string_lossy().into_owned());
+            }
+        }
+        let allowed: BTreeSet<String> = allowed.iter().map(|file| (*file).to_owned()).collect();
+        assert_eq!(made_in, allowed, "`{maker}`");
     }
 }

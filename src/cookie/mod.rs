@@ -24,5 +24,5 @@ pub use near_miss::NearMiss;
 pub(crate) use near_miss::near_miss;
 pub use origin::{Origin, OriginError};
 pub(crate) use parse::{Found, all_of, find};
-pub(crate) use sealed::SealedCookie;
+pub(crate) use sealed::{SealedCookie, Unsealed};
 pub use set_cookie::{SameSite, SetCookie, SetCookieError};

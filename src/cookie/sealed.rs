@@ -22,19 +22,29 @@ impl SealedCookie {
         Self(Seal::new(ring, Purpose::SessionCookie, name, origin))
     }
 
-    /// The value that `plaintext` becomes.
-    pub(crate) fn seal(&self, plaintext: &[u8]) -> Result<String, RandomError> {
-        Ok(base64url::encode(&self.0.seal(plaintext, b"")?))
+    /// The value that `plaintext` becomes, and what opening it would give.
+    pub(crate) fn seal(&self, plaintext: Zeroizing<Vec<u8>>) -> Result<(String, Unsealed), RandomError> {
+        Ok((base64url::encode(&self.0.seal(&plaintext, b"")?), Unsealed(plaintext)))
     }
 
     /// What `value` was sealed from. Costs one decryption at most.
-    pub(crate) fn open(&self, value: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+    pub(crate) fn open(&self, value: &[u8]) -> Result<Unsealed, OpenError> {
         if value.len() > MAX_VALUE {
             return Err(OpenError::Malformed);
         }
         let mut bytes = Zeroizing::new(base64url::decode(value).ok_or(OpenError::Malformed)?);
         self.0.open(&mut bytes, b"")?;
-        Ok(bytes)
+        Ok(Unsealed(bytes))
+    }
+}
+
+/// Bytes that a seal holds or held. Only this file makes one, so whoever has one need not ask where it comes from.
+pub(crate) struct Unsealed(Zeroizing<Vec<u8>>);
+
+impl Unsealed {
+    /// The bytes; wiped when dropped.
+    pub(crate) fn into_bytes(self) -> Zeroizing<Vec<u8>> {
+        self.0
     }
 }
 

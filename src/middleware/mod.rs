@@ -23,7 +23,8 @@ mod site;
 
 pub(crate) use account::LoginSpec;
 pub use account::{AuthError, SessionInfo};
-pub(crate) use attached::Attached;
+#[doc(hidden)]
+pub use attached::Attached;
 pub use builder::{ConfigError, Problem, SessionLayerBuilder};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;

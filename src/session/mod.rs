@@ -26,10 +26,15 @@ mod wire;
 pub use context::ContextSignal;
 pub(crate) use context::{ClientContext, ContextDigest, ContextRelation};
 pub(crate) use private::Private;
-pub(crate) use renewal_token::{AuthenticToken, RenewalTokens, TokenError, TokenParts, VerifiedRenewal};
+#[doc(hidden)]
+pub use renewal_token::VerifiedRenewal;
+pub(crate) use renewal_token::{AuthenticToken, RenewalTokens, TokenError, TokenParts};
 pub use rotation::{Rotation, RotationOutcome, rotate};
 pub(crate) use snapshot::{Fixed, Snapshot, SnapshotParts};
 pub use strength::Strength;
 pub use timeouts::{Timeouts, TimeoutsError};
 pub use verdict::Reason;
-pub(crate) use verdict::{Admission, Admitted, Opened, Standing, Verdict, admit};
+pub(crate) use verdict::{Admission, Standing, Verdict, admit};
+// Public only so that documentation tests can show that nobody else can make one.
+#[doc(hidden)]
+pub use verdict::{Admitted, Opened};

@@ -58,8 +58,24 @@ pub(crate) struct AuthenticToken<'a> {
 }
 
 /// A renewal token that holds: MAC, signature and claims. What it buys is the store's to say.
+///
+/// Only a verification gives it:
+///
+/// ```compile_fail,E0451
+/// # use portcullis::session::VerifiedRenewal;
+/// fn verified() -> VerifiedRenewal {
+///     VerifiedRenewal { id: Default::default(), generation: 1, context: Default::default() }
+/// }
+/// ```
+///
+/// ```
+/// # use portcullis::session::VerifiedRenewal;
+/// fn verified(from_the_library: VerifiedRenewal) -> VerifiedRenewal {
+///     from_the_library
+/// }
+/// ```
 #[derive(Debug)]
-pub(crate) struct VerifiedRenewal {
+pub struct VerifiedRenewal {
     id: SessionId,
     generation: u64,
     context: ContextDigest,

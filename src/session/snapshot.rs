@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    cookie::Unsealed,
     id::{SessionId, StoredId},
 };
 
@@ -86,7 +87,8 @@ impl SnapshotParts<'_> {
 
 impl Snapshot {
     /// Reads what was sealed; `None` for a version that is not known.
-    pub(crate) fn parse(bytes: Zeroizing<Vec<u8>>) -> Option<Arc<Self>> {
+    pub(crate) fn parse(unsealed: Unsealed) -> Option<Arc<Self>> {
+        let bytes = unsealed.into_bytes();
         let mut reader = Reader::new(&bytes);
         let [version, flags, strength] = reader.array()?;
         if version != VERSION {

@@ -47,8 +47,31 @@ pub(crate) enum Verdict {
 }
 
 /// A session cookie that opened: its seal holds. Whether it is fresh is not judged yet.
+///
+/// What the seal did not give is none:
+///
+/// ```compile_fail,E0423
+/// # use portcullis::session::Opened;
+/// fn opened() -> Opened {
+///     Opened(Default::default())
+/// }
+/// ```
+///
+/// ```compile_fail,E0624
+/// # use portcullis::session::Opened;
+/// fn opened() -> Opened {
+///     Opened::from_seal(Default::default())
+/// }
+/// ```
+///
+/// ```
+/// # use portcullis::session::Opened;
+/// fn opened(from_the_library: Opened) -> Opened {
+///     from_the_library
+/// }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Snapshot>);
+pub struct Opened(Arc<Snapshot>);
 
 impl Opened {
     /// `snapshot` must come out of a seal, or from this process itself.
@@ -62,8 +85,31 @@ impl Opened {
 }
 
 /// Leave to attach a session to a request.
+///
+/// Only a judgement gives it:
+///
+/// ```compile_fail,E0423
+/// # use portcullis::session::Admitted;
+/// fn admitted() -> Admitted {
+///     Admitted(Default::default())
+/// }
+/// ```
+///
+/// ```compile_fail,E0624
+/// # use portcullis::session::Admitted;
+/// fn admitted() -> Admitted {
+///     Admitted::issued(Default::default())
+/// }
+/// ```
+///
+/// ```
+/// # use portcullis::session::Admitted;
+/// fn admitted(from_the_library: Admitted) -> Admitted {
+///     from_the_library.clone()
+/// }
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct Admitted(Arc<Snapshot>);
+pub struct Admitted(Arc<Snapshot>);
 
 impl Admitted {
     pub(crate) fn snapshot(&self) -> &Snapshot {

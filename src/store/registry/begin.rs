@@ -181,7 +181,7 @@ impl Registry {
         let (subject, methods, claims) =
             (private.subject.as_deref(), private.methods.as_str(), private.claims.as_str());
         let bytes = SnapshotParts { id, stored_id, fixed, subject, methods, claims }.encode();
-        let cookie = self.cookie.seal(&bytes)?;
+        let (cookie, unsealed) = self.cookie.seal(bytes)?;
         let token = match generation {
             Some(generation) => Some(self.tokens.mint(&TokenParts {
                 id,
@@ -193,7 +193,7 @@ impl Registry {
             None => None,
         };
         // What was encoded here parses here.
-        let snapshot = Snapshot::parse(bytes).ok_or(RandomError)?;
+        let snapshot = Snapshot::parse(unsealed).ok_or(RandomError)?;
         Ok(Issued { admitted: Admitted::issued(snapshot), cookie, token })
     }
 }
