@@ -314,7 +314,12 @@ fn security_md_and_the_tests_name_each_other() {
     let rows: Vec<Vec<&str>> =
         table.lines().filter(|line| line.starts_with('|')).map(|line| line.split('|').collect()).collect();
     let names = |row: &[&str]| -> Vec<String> {
-        row[3].split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap().to_owned()).collect()
+        row[3]
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(|name| name.rsplit("::").next().unwrap().to_owned())
+            .collect()
     };
     for name in rows.iter().flat_map(|row| names(row)) {
         assert!(code.contains(&format!("fn {name}(")), "{name} is named in SECURITY.md and is no test");

@@ -49,6 +49,8 @@ pub(crate) struct RevocationSet {
 #[derive(Default)]
 struct Shard {
     entries: HashMap<StoredId, Entry>,
+    /// The id before, of sessions that were given a newer one here; and until when its cookies can be fresh.
+    older: HashMap<StoredId, (StoredId, Timestamp)>,
     watchers: HashMap<StoredId, Watcher>,
 }
 
@@ -132,7 +134,14 @@ impl RevocationSet {
     /// Takes an entry that matters until `until`, and tells those who wait for it.
     pub(crate) fn insert(&self, revocation: Revocation, until: Timestamp) {
         match revocation {
-            Revocation::Session(id) => self.insert_entry(&id, Entry { revoked: true, ..Entry::until(until) }),
+            Revocation::Session(id) => {
+                // With a session end the ids it had before. A store tells of each through the feed; here it is known at once.
+                let mut next = Some(id);
+                while let Some(id) = next {
+                    self.insert_entry(&id, Entry { revoked: true, ..Entry::until(until) });
+                    next = self.shard(&id).older.get(&id).map(|(older, _)| *older);
+                }
+            }
             Revocation::Claims(id, claims_version) => {
                 self.insert_entry(&id, Entry { claims_version, ..Entry::until(until) });
             }
@@ -141,6 +150,11 @@ impl RevocationSet {
             }
             Revocation::Subject(subject, epoch) => self.insert_subject(subject, epoch, until),
         }
+    }
+
+    /// Notes that `newer` is the newer id of `older`, whose cookies are fresh until `until` at most.
+    pub(crate) fn link(&self, newer: &StoredId, older: StoredId, until: Timestamp) {
+        self.shard(newer).older.insert(*newer, (older, until));
     }
 
     /// Drops what matters to no cookie any more.
@@ -154,6 +168,7 @@ impl RevocationSet {
                 }
                 keep
             });
+            shard.older.retain(|_, (_, until)| now < *until);
             shard.watchers.retain(|_, watcher| watcher.ended.receiver_count() > 0);
         }
         let mut subjects = lock(&self.subjects);

@@ -64,6 +64,7 @@ mod keys;
 mod login;
 mod logout;
 mod manners;
+mod model;
 mod outage;
 mod reauthentication;
 mod renewal;

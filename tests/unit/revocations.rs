@@ -74,3 +74,21 @@ fn those_who_wait_are_told() {
     set.prune(at(1));
     assert_eq!(set.shards.iter().map(|shard| lock(shard).watchers.len()).sum::<usize>(), 2);
 }
+
+/// Ids that a session had before end with it at once, without a word from the feed (found by the model).
+#[test]
+fn older_ids_end_with_the_newest() {
+    let set = RevocationSet::new();
+    set.link(&id(2), id(1), at(100));
+    set.link(&id(3), id(2), at(100));
+    set.insert(Revocation::Session(id(3)), at(90));
+    for n in 1..=3 {
+        assert_eq!(set.standing(&id(n), u64::MAX), Standing::Revoked, "{n}");
+    }
+    set.prune(at(100));
+    set.insert(Revocation::Session(id(3)), at(200));
+    assert_eq!(set.standing(&id(2), 0), Standing::Clear, "its cookies are not fresh any more");
+    set.link(&id(5), id(4), at(300));
+    set.insert(Revocation::Session(id(4)), at(300));
+    assert_eq!(set.standing(&id(5), 0), Standing::Clear, "the newer id goes on");
+}

@@ -144,7 +144,10 @@ impl Registry {
             Some(Replacement::End(old) | Replacement::Move(old)) => {
                 self.revoked_here(Revocation::Session(old))
             }
-            Some(Replacement::Supersede(old)) => self.revoked_here(Revocation::Superseded(old)),
+            Some(Replacement::Supersede(old)) => {
+                self.revoked_here(Revocation::Superseded(old));
+                self.revocations.link(&stored_id, old, self.now() + self.window());
+            }
             None => {}
         }
         let token = Some(row.rotation.issued);
