@@ -329,13 +329,37 @@ fn security_md_and_the_tests_name_each_other() {
     assert_eq!(ids, all, "one row for each attack, in order");
     for test in read("tests/attacks").split("fn ").filter_map(|rest| rest.split('(').next()) {
         let attacks = test.split('_').take_while(|part| {
-            part.len() == 3 && part.starts_with('a') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
+            part.len() == 3
+                && part.strip_prefix('a').is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit()))
         });
         for id in attacks {
             let row = rows.iter().find(|row| row[1].trim().eq_ignore_ascii_case(id)).unwrap();
             assert!(names(row).contains(&test.to_owned()), "{test} is missing in the row of {id}");
         }
     }
+}
+
+/// The same of the table of what users elsewhere suffer from.
+#[test]
+fn the_stories_readme_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    collect(&root.join("tests"), &mut files);
+    let code: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let page = fs::read_to_string(root.join("tests/stories/README.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    let mut named = 0;
+    for row in rows {
+        let shown_by = row.split('|').nth(3).unwrap().trim();
+        for list in shown_by.split("; ").filter(|list| !list.starts_with("none: ")) {
+            for name in list.split('`').skip(1).step_by(2) {
+                let function = name.rsplit("::").next().unwrap();
+                assert!(code.contains(&format!("fn {function}(")), "{name} is named and is no test");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 100, "only {named} tests are named");
 }
 
 /// A check leaves a value behind that the next step demands. Each is made in its own file alone, and given out by one

@@ -88,3 +88,15 @@ async fn an_anonymous_session_renews_as_any_other(stage: Stage) {
     assert_eq!(answer.ok(), "two apples");
     assert!(answer.cookies.sets(SESSION).is_some() && answer.cookies.sets(RENEWAL).is_some());
 }
+
+/// A route that the layer was forgotten on says so at once, whatever it asks for.
+#[tokio::test]
+async fn without_the_layer_extractors_refuse_and_say_so() {
+    use portcullis::{Auth, AuthRejection, RequireRecentAuth};
+    let extensions = http::Extensions::new();
+    assert_eq!(Identity::from_extensions(&extensions).unwrap_err(), AuthRejection::NoLayer);
+    assert_eq!(Auth::from_extensions(&extensions).unwrap_err(), AuthRejection::NoLayer);
+    assert_eq!(RequireRecentAuth::from_extensions(&extensions).unwrap_err(), AuthRejection::NoLayer);
+    assert_eq!(AuthRejection::NoLayer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(AuthRejection::NoLayer.to_string(), "no SessionLayer runs in front of this route");
+}
