@@ -20,7 +20,7 @@ use proptest::{
 use crate::{
     browser::{Answer, Browser},
     handlers::{login, logout, reauthenticate, who},
-    jar::RENEWAL,
+    jar::{RENEWAL, SESSION},
     stage::{ABSOLUTE, FRESH, IDLE, Stage},
 };
 
@@ -36,6 +36,8 @@ enum Step {
         late: u64,
         lost: bool,
         writes: bool,
+        /// Its session cookie has been pushed out of the jar: the token alone must do.
+        evicted: bool,
     },
     Login,
     Logout,
@@ -69,6 +71,11 @@ struct Model {
     superseded: Vec<(u32, Duration)>,
     /// Somebody else has used what belongs to the present id.
     stolen: bool,
+    /// The session cookie was pushed out of the jar after an answer to a renewal had been lost. If a request that was sent
+    /// before both arrives after both, its token looks used up: the one coincidence in which an honest user is signed out.
+    unlucky: bool,
+    /// An answer to a renewal was lost.
+    answer_lost: bool,
     store_is_down: bool,
 }
 
@@ -89,7 +96,12 @@ impl Model {
         self.id += 1;
         self.login = if is_login { Some(self.id) } else { self.login };
         (self.authenticated, self.renewed) = (now, now);
-        self.stolen = false;
+        (self.stolen, self.unlucky, self.answer_lost) = (false, false, false);
+    }
+
+    /// Whether the alarm may ring, and the owner be out.
+    const fn is_excused(&self) -> bool {
+        self.stolen || self.unlucky
     }
 }
 
@@ -117,11 +129,16 @@ impl World {
 
     async fn step(&mut self, step: &Step) {
         // A login ends what was stolen, and its own request may be the one that trips the alarm.
-        let was_stolen = self.model.stolen;
+        let was_excused = self.model.is_excused();
         match step {
             Step::Pass(seconds) => self.pass(*seconds).await,
-            Step::Ask { queued, late, lost, writes } => {
-                let asked = Asked { tab: self.owner.clone(), late: *late, lost: *lost, writes: *writes };
+            Step::Ask { queued, late, lost, writes, evicted } => {
+                let mut tab = self.owner.clone();
+                if *evicted {
+                    self.model.unlucky |= self.model.answer_lost;
+                    tab.jar = tab.jar.without(SESSION);
+                }
+                let asked = Asked { tab, late: *late, lost: *lost, writes: *writes };
                 self.under_way.push((self.stage.second() + queued, UnderWay::Request(Box::new(asked))));
                 self.deliver(self.stage.second()).await;
             }
@@ -136,7 +153,7 @@ impl World {
                 self.deliver(u64::MAX).await;
                 let answer = self.owner.visit(reauthenticate).await;
                 if answer.status == StatusCode::UNAUTHORIZED {
-                    let may = self.model.is_over(self.now()) || self.model.stolen;
+                    let may = self.model.is_over(self.now()) || self.model.is_excused();
                     assert!(may || self.model.store_is_down, "the owner is out: {answer:?}");
                 } else if self.done(&answer) {
                     self.model.authenticate(self.now(), false);
@@ -146,11 +163,8 @@ impl World {
                 self.deliver(u64::MAX).await;
                 let held = self.owner.jar.value(RENEWAL).is_some();
                 let answer = self.owner.visit(logout).await;
-                if self.done(&answer) && held && !self.model.is_over(self.now()) && !self.model.stolen {
-                    self.model.login = None;
-                }
-                if self.model.stolen && answer.status == StatusCode::OK {
-                    // It may have been over, or not; from here on nobody must be in.
+                // Whether it was over already or not: from here on nobody must be in.
+                if self.done(&answer) && held {
                     self.model.login = None;
                 }
             }
@@ -179,9 +193,10 @@ impl World {
                 self.model.store_is_down = false;
             }
         }
-        let alarms =
-            self.stage.events.names().into_iter().filter(|name| *name == "authn_token_reuse").count();
-        assert!(alarms == 0 || was_stolen || self.model.stolen, "a false alarm");
+        let events = self.stage.events.names();
+        self.model.answer_lost |= events.contains(&"renewal_answer_lost");
+        let alarm = events.contains(&"authn_token_reuse");
+        assert!(!alarm || was_excused || self.model.is_excused(), "a false alarm");
     }
 
     /// Whether the answer says that somebody is in; what it renewed is noted, whether it arrives or not.
@@ -244,7 +259,7 @@ impl World {
         let is_in = self.judge(&answer, !writes);
         let may = !self.model.is_over(self.now());
         assert!(!is_in || may, "the owner is in after the end");
-        let must = may && !self.model.stolen && !self.model.store_is_down && !writes;
+        let must = may && !self.model.is_excused() && !self.model.store_is_down && !writes;
         assert!(is_in || !must, "the owner is out: {answer:?}");
         if !lost {
             self.under_way.push((self.stage.second() + late, UnderWay::Answer(answer)));
@@ -282,8 +297,9 @@ fn pass() -> impl Strategy<Value = Step> {
 
 fn ask() -> impl Strategy<Value = Step> {
     let queued = prop_oneof![5 => Just(0_u64), 1 => late()];
-    (queued, late(), proptest::bool::weighted(0.08), proptest::bool::weighted(0.1))
-        .prop_map(|(queued, late, lost, writes)| Step::Ask { queued, late, lost, writes })
+    let sometimes = proptest::bool::weighted;
+    (queued, late(), sometimes(0.08), sometimes(0.1), sometimes(0.15))
+        .prop_map(|(queued, late, lost, writes, evicted)| Step::Ask { queued, late, lost, writes, evicted })
 }
 
 /// What happens to an honest user: two tabs and more, losses, outages, new authentications.
@@ -349,16 +365,61 @@ fn a_logout_ends_the_cookies_of_an_older_id_at_once() {
     play(&[Step::Steal, Step::Reauthenticate, Step::Reauthenticate, Step::Operator, Step::Thief]);
 }
 
+/// Found by the sequences above, and left: three accidents at once sign an honest user out. An answer to a renewal is lost,
+/// the session cookie is pushed out of the jar within the minute after, and a request that was sent before arrives last.
+/// To forgive it would let a thief keep a used-up token alive.
+#[test]
+fn three_accidents_at_once_are_taken_for_a_theft() {
+    let ask = |queued, lost, evicted| Step::Ask { queued, late: 0, lost, writes: false, evicted };
+    let after = |accidents: [Step; 4]| async move {
+        let mut world = World::new().await;
+        let [renewal, slow, next, last] = accidents;
+        for step in [Step::Login, Step::Pass(FRESH.as_secs()), renewal, Step::Pass(30), slow, next, last] {
+            world.step(&step).await;
+        }
+        assert_eq!(world.owner.clone().who().await, "alice");
+        world.step(&Step::Pass(1)).await;
+        world.owner.clone().who().await
+    };
+    block_on(async {
+        let (lost, slow, pushed_out) = (ask(0, true, false), ask(1, false, false), ask(0, false, true));
+        let plain = ask(0, false, false);
+        let all = [lost.clone(), slow.clone(), plain.clone(), pushed_out.clone()];
+        assert_eq!(after(all).await, "nobody");
+        // Any two of them are forgiven.
+        for two in [
+            [plain.clone(), slow.clone(), plain.clone(), pushed_out.clone()],
+            [lost.clone(), plain.clone(), plain.clone(), pushed_out],
+            [lost, slow, plain.clone(), plain],
+        ] {
+            assert_eq!(after(two).await, "alice");
+        }
+    });
+}
+
 /// The owner asks every 20 s or oftener; the thief has copied the jar and uses what he holds as he likes.
 #[test]
 fn a_thief_beside_an_active_owner_is_out_within_four_times_fresh() {
-    let moves = vec((1..=90_u64, any::<Index>(), any::<bool>()), 1..60);
+    // One move is made again and again, more in turn; what he copied first, what he got last, or anything he holds.
+    let which = prop_oneof![Just(Held::First), Just(Held::Last), any::<Index>().prop_map(Held::Any)];
+    let moves = prop_oneof![
+        vec((1..=90_u64, which.clone(), any::<bool>()), 1..3),
+        vec((1..=90_u64, which, any::<bool>()), 1..60),
+    ];
     run(40, (0..2 * FRESH.as_secs(), 3..=20_u64, moves), |(stolen_at, poll, moves)| {
         block_on(beside_an_active_owner(stolen_at, poll, &moves));
     });
 }
 
-async fn beside_an_active_owner(stolen_at: u64, poll: u64, moves: &[(u64, Index, bool)]) {
+/// Which of the jars that he holds the thief uses.
+#[derive(Debug, Clone)]
+enum Held {
+    First,
+    Last,
+    Any(Index),
+}
+
+async fn beside_an_active_owner(stolen_at: u64, poll: u64, moves: &[(u64, Held, bool)]) {
     let stage = Stage::memory().await;
     let mut owner = stage.browser();
     owner.login("alice").await;
@@ -380,9 +441,13 @@ async fn beside_an_active_owner(stolen_at: u64, poll: u64, moves: &[(u64, Index,
                 held.push(owner.clone());
             }
             let (wait, which, token_only) = moves.next().unwrap();
-            let mut thief = which.get(&held).clone();
+            let mut thief = match which {
+                Held::First => held.first().unwrap().clone(),
+                Held::Last => held.last().unwrap().clone(),
+                Held::Any(index) => index.get(&held).clone(),
+            };
             if *token_only {
-                thief.jar = thief.jar.without(crate::jar::SESSION);
+                thief.jar = thief.jar.without(SESSION);
             }
             let answer = thief.visit(who).await;
             if answer.body == "alice" {
