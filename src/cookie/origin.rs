@@ -170,7 +170,12 @@ mod tests {
             "https://xn--exmple-cua.com",
             "https://localhost",
         ] {
-            assert_eq!(Origin::parse(good).map(|origin| origin.to_string()).as_deref(), Ok(good));
+            let origin = Origin::parse(good).unwrap();
+            assert_eq!((origin.as_str(), origin.to_string().as_str()), (good, good));
+            assert_eq!(origin.is_secure(), good.starts_with("https"));
+            assert!(
+                !origin.host().is_empty() && good.contains(origin.host()) && !origin.host().ends_with("000")
+            );
         }
         for (bad, error) in [
             ("app.example.com", OriginError::Scheme),
@@ -188,6 +193,7 @@ mod tests {
             ("https://1.2.3", OriginError::Host),
             ("https://[::1", OriginError::Host),
             ("https://[0:0::1]", OriginError::Host),
+            ("https://[::1]a", OriginError::Host),
             ("https://a b.com", OriginError::Host),
             ("https://-a.com", OriginError::Host),
             ("https://example.com:443", OriginError::Port),

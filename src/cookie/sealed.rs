@@ -50,3 +50,22 @@ impl Unsealed {
 
 /// A browser keeps no larger cookie, so a larger one is not ours; it is refused before it costs a decryption.
 const MAX_VALUE: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_up_to_what_a_browser_keeps() {
+        let cookie = SealedCookie::session(&KeyRing::generate().unwrap(), "name", "https://app.example.com");
+        for length in [0, 1, 200, 3027] {
+            let plaintext = Zeroizing::new(vec![7; length]);
+            let (value, unsealed) = cookie.seal(plaintext.clone()).unwrap();
+            assert_eq!(unsealed.into_bytes(), plaintext);
+            assert_eq!(cookie.open(value.as_bytes()).unwrap().into_bytes(), plaintext, "{length}");
+            assert_eq!(value.len() == MAX_VALUE, length == 3027);
+        }
+        let (longer, _) = cookie.seal(Zeroizing::new(vec![7; 3028])).unwrap();
+        assert_eq!(cookie.open(longer.as_bytes()).err(), Some(OpenError::Malformed));
+    }
+}

@@ -74,8 +74,7 @@ pub fn rotate(
 ) -> (RotationOutcome, Rotation) {
     let in_grace = now < state.rotated_at + grace;
     if presented > state.issued {
-        let rolled = Rotation { floor: presented, issued: presented, ..*state };
-        let issued = rolled.next(now);
+        let issued = Rotation { issued: presented, ..*state }.next(now);
         let won = Rotation { previous: presented, floor: presented, issued, rotated_at: now };
         return (RotationOutcome::RolledBack(issued), won);
     }

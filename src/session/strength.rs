@@ -37,3 +37,19 @@ impl Strength {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_strength_has_a_byte_and_a_name() {
+        for (strength, byte, name) in
+            [(Strength::Remembered, 1, "remembered"), (Strength::Context, 2, "context")]
+        {
+            assert_eq!((strength.to_byte(), strength.name()), (byte, name));
+            assert_eq!(Strength::from_byte(byte), Some(strength));
+        }
+        assert_eq!((Strength::from_byte(0), Strength::from_byte(3)), (None, None));
+    }
+}

@@ -229,6 +229,7 @@ mod tests {
         ] {
             let faults: Vec<String> = timeouts.check().unwrap_err().iter().map(ToString::to_string).collect();
             assert_eq!(faults, [fault], "{timeouts:?}");
+            assert!(timeouts.check().unwrap_err().iter().all(|error| error.remedy().starts_with("set `")));
         }
         let all = base.fresh(seconds(100)).grace(seconds(100)).idle(seconds(90)).absolute(seconds(80));
         assert_eq!(all.check().unwrap_err().len(), 3);

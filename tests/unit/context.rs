@@ -49,7 +49,30 @@ fn what_counts_as_the_same_client() {
 }
 
 #[test]
+fn only_drift_moves_and_only_same_and_drift_are_tolerated() {
+    use ContextRelation::{Changed, Drift, Rejected, Same};
+    for (relation, moves, tolerated) in [
+        (Same, false, true),
+        (Drift, true, true),
+        (Changed(ContextSignal::Network), false, false),
+        (Rejected, false, false),
+    ] {
+        assert_eq!((relation.moves(), relation.is_tolerated()), (moves, tolerated), "{relation:?}");
+    }
+    // Another platform stays another platform where the network changed as well, or is not known.
+    let bound = client(CHROME, "192.0.2.1").digest(&KEY);
+    for address in ["192.0.3.1", "2001:db8::1", ""] {
+        let relation = client(CHROME_WINDOWS, address).relation_to(&bound, &KEY);
+        assert_eq!(relation, Changed(ContextSignal::Platform), "{address}");
+    }
+}
+
+#[test]
 fn a_moved_context_keeps_the_other_address_family() {
+    let old = client(CHROME, "2001:db8:7::1").digest(&KEY);
+    let moved = old.moved_to(client(CHROME_UPDATED, "192.0.2.1").digest(&KEY));
+    let back = client(CHROME_UPDATED, "2001:db8:8::1").relation_to(&moved, &KEY);
+    assert_eq!(back, ContextRelation::Changed(ContextSignal::Network), "the IPv6 network is remembered");
     let old = client(CHROME, "192.0.2.1").digest(&KEY);
     let moved = old.moved_to(client(CHROME_UPDATED, "2001:db8:1::1").digest(&KEY));
     for shown in [client(CHROME_UPDATED, "192.0.2.9"), client(CHROME_UPDATED, "2001:db8:1::5")] {

@@ -122,6 +122,18 @@ fn a_key_file_is_made_once_for_its_owner_alone() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Where the place is known the fault is not lost over it.
+#[test]
+fn an_error_names_the_place_and_the_fault() {
+    let error = KeyRing::from_env("PORTCULLIS_NO_SUCH_VARIABLE").unwrap_err();
+    let shown = error.to_string();
+    assert!(
+        shown.starts_with("the environment variable PORTCULLIS_NO_SUCH_VARIABLE: it is not set. Remedy: "),
+        "{shown}"
+    );
+    assert_eq!(format!("{error:?}"), shown);
+}
+
 #[test]
 fn debug_shows_no_secret() {
     let ring = KeyRing::generate().unwrap();

@@ -119,6 +119,18 @@ fn claims_are_read_strictly() {
     }
 }
 
+/// Issuer and audience each count alone.
+#[test]
+fn a_token_is_for_its_issuer_and_its_audience() {
+    let tokens = RenewalTokens::new(&KeyRing::generate().unwrap(), ORIGIN);
+    for claim in ["iss", "aud"] {
+        let from = format!(r#""{claim}":"{ORIGIN}""#);
+        let to = format!(r#""{claim}":"https://b.example.com""#);
+        let token = with_payload(&tokens, |payload| payload.replace(&from, &to));
+        assert_eq!(judge(&tokens, &token), Err(TokenError::NotForHere), "{claim}");
+    }
+}
+
 /// Attack A51: a token from the future is refused, with 5 s of leeway; an expired one is not, by design.
 #[test]
 fn issued_at_is_checked_and_expiry_never_decides() {

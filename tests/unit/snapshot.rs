@@ -54,6 +54,37 @@ fn snapshots_round_trip() {
     }
 }
 
+/// Each flag alone, and none: no flag is read for another.
+#[test]
+fn flags_are_read_one_by_one() {
+    let cookie = SealedCookie::session(&KeyRing::generate().unwrap(), "session", "https://app.example.com");
+    let id = SessionId([1; 32]);
+    for bits in 0..8_u8 {
+        let [signed_in, remembered, context_changed] = [1, 2, 4].map(|bit| bits & bit != 0);
+        let parts = SnapshotParts {
+            id: &id,
+            stored_id: StoredId::from_bytes([2; 32]),
+            fixed: Fixed { remembered, context_changed, strength: Strength::Remembered, ..fixed() },
+            subject: signed_in.then_some("alice"),
+            methods: "",
+            claims: "",
+        };
+        let snapshot = Snapshot::parse(cookie.seal(parts.encode()).unwrap().1).unwrap();
+        let read = snapshot.fixed();
+        assert_eq!(
+            (snapshot.has_subject(), read.remembered, read.context_changed, read.strength),
+            (signed_in, remembered, context_changed, Strength::Remembered)
+        );
+        let private = Private {
+            subject: signed_in.then(|| "alice".into()),
+            dormant: remembered,
+            context_changed,
+            ..Private::default()
+        };
+        assert_eq!(Private::parse(&private.encode()), Some(private));
+    }
+}
+
 #[test]
 fn privates_round_trip() {
     let private = Private {

@@ -33,3 +33,21 @@ fn a_domain_covers_its_host_and_is_no_public_suffix() {
         assert_eq!(CookieDomain::new(domain, &origin).map(drop), expected, "{domain} for {origin}");
     }
 }
+
+#[test]
+fn each_refusal_of_a_domain_says_why() {
+    let origin = |text: &str| Origin::parse(text).unwrap();
+    let refused = |domain: &str, origin: &Origin| CookieDomain::new(domain, origin).unwrap_err();
+    let app = origin("https://app.example.com");
+    let mut said = std::collections::BTreeSet::new();
+    for (error, expected) in [
+        (refused("EXAMPLE.com", &app), DomainError::NotAName),
+        (refused("com", &app), DomainError::PublicSuffix),
+        (refused("other.com", &app), DomainError::DoesNotCoverHost),
+        (refused("example.com", &origin("https://192.0.2.1")), DomainError::HostIsAddress),
+    ] {
+        assert_eq!(error, expected);
+        said.insert(error.to_string());
+    }
+    assert!(said.len() == 4 && said.iter().all(|text| text.len() > 20), "{said:?}");
+}

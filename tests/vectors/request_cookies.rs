@@ -56,4 +56,24 @@ fn two_names_are_found_in_one_pass_over_several_fields() {
     assert_eq!(find([&b"s=1"[..], b"s=1"], ["s", "r"]), [Found::Several, Found::Nothing]);
     assert_eq!(find([&b"s="[..]], ["s"]), [Found::One(b"")]);
     assert_eq!(find([&b""[..], b";;;", b"  "], ["s"]), [Found::Nothing]);
+    let all: Vec<&[u8]> = all_of(fields.into_iter().chain([&b"s=three"[..]]), "s").collect();
+    assert_eq!(all, [&b"one"[..], b"three"]);
+}
+
+/// How far a name is looked into, and what is none although it is close.
+#[test]
+fn near_misses_have_bounds() {
+    const NAME: &str = "__Host-Http-session";
+    let seen = |name: &str| near_miss([format!("{name}=x").as_bytes()], NAME);
+    let encoded: String = NAME.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    assert_eq!(seen(&encoded), Some(NearMiss::Percent), "every character of it");
+    assert_eq!(seen("..Host-Http-session"), Some(NearMiss::Punctuation));
+    for none in
+        ["xxHost-Http-session", "__Host.Http.session", "__Host-Http-sessions", "%5F_Host-Http-session0"]
+    {
+        assert_eq!(seen(none), None, "{none}");
+    }
+    let padded = |spaces: usize| format!("{}{NAME}", "\u{2000}".repeat(spaces));
+    assert_eq!(seen(&padded(90)), Some(NearMiss::WhiteSpace));
+    assert_eq!(seen(&padded(100)), None, "a name of sixteen times the length is not looked into");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    cookie::{CookieDomain, Origin},
+    cookie::{CookieDomain, NameError, Origin},
     corpus::{self, Tally},
 };
 
@@ -154,6 +154,38 @@ fn a_path_is_one_that_a_url_can_have() {
         assert_eq!(cookie(path), Err(SetCookieError::Path), "{path}");
     }
     assert!(cookie(&longest).is_ok());
+}
+
+/// The bounds of what can be stated, to the second and the byte.
+#[test]
+fn names_values_and_lifetimes_have_bounds() {
+    let cookie = |base: &str, value: &str| SetCookie::new(base, Scope::Host, SameSite::Strict, value);
+    for (base, error) in [
+        ("", NameError::NotAToken),
+        ("a b", NameError::NotAToken),
+        ("a=b", NameError::NotAToken),
+        ("a;b", NameError::NotAToken),
+        ("\u{e9}", NameError::NotAToken),
+        ("$a", NameError::Dollar),
+        ("a%62", NameError::Percent),
+        ("__Host-a", NameError::Prefix),
+    ] {
+        assert_eq!(cookie(base, "v"), Err(SetCookieError::Name(error)), "{base}");
+        assert!(error.to_string().contains("it "), "{error:?} says what is wrong");
+        assert!(SetCookieError::Name(error).to_string().contains(&error.to_string()));
+    }
+    for value in ["a b", "a,b", "a;b", "a\"b", "a\\b", "\n", "\u{e9}", "\u{7f}"] {
+        assert_eq!(cookie("a", value), Err(SetCookieError::Value), "{value}");
+    }
+    let cookie = cookie("a", "!#+-:<[]~").unwrap();
+    assert_eq!(cookie.name(), "__Host-a");
+    let (longest, longer) = (Duration::from_secs(34_560_000), Duration::from_secs(34_560_001));
+    assert!(cookie.clone().max_age(longest).unwrap().to_string().ends_with("; Max-Age=34560000"));
+    assert_eq!(cookie.clone().max_age(longer), Err(SetCookieError::Lifetime));
+    assert!(format!("{cookie:?}").starts_with("SetCookie(\"__Host-a=..; Path=/"), "{cookie:?}");
+    let said = [SetCookieError::Value, SetCookieError::Path, SetCookieError::Lifetime, SetCookieError::Size];
+    let said: std::collections::BTreeSet<String> = said.iter().map(ToString::to_string).collect();
+    assert!(said.len() == 4 && said.iter().all(|text| text.len() > 20), "each says something else");
 }
 
 #[test]
