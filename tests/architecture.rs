@@ -366,12 +366,13 @@ fn the_stories_readme_names_tests_that_exist() {
 /// caller: whoever adds another says here why.
 #[test]
 fn witnesses_are_made_where_the_check_is() {
-    const MAKERS: [(&str, &[&str]); 5] = [
+    const MAKERS: [(&str, &[&str]); 6] = [
         ("Unsealed(", &["cookie/sealed.rs"]),
         ("Opened::from_seal(", &["middleware/request.rs"]),
         ("Admitted(", &["session/verdict.rs"]),
         ("Admitted::issued(", &["store/registry/begin.rs"]),
         ("VerifiedRenewal {", &["session/renewal_token.rs"]),
+        ("Attached::new(", &["middleware/request.rs"]),
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();

@@ -208,6 +208,7 @@ mod tests {
             ("http://localhost.evil.com", OriginError::InsecureHost),
         ] {
             assert_eq!(Origin::parse(bad), Err(error), "{bad}");
+            assert!(error.to_string().len() > 20, "{error:?} says why");
         }
     }
 }

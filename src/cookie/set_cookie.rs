@@ -38,7 +38,7 @@ pub enum SetCookieError {
     Value,
     /// The path is none that a URL can have, so that browsers would never send the cookie: it does not begin with `/`, is
     /// longer than 1024 bytes, has a segment `.` or `..`, or holds a control character, a space, one of `"#;<>?\^{}`, a
-    /// backtick, or what is not ASCII (escape it as `%20`).
+    /// backtick, or what is not ASCII. What a URL escapes is written escaped here too (`%20`).
     Path,
     /// Max-Age is more than 400 days, which browsers cut.
     Lifetime,

@@ -13,14 +13,11 @@
 
 use std::fmt;
 
-use aes_gcm::{
-    KeyInit as _,
-    aes::{Aes256Enc, cipher::BlockCipherEncrypt as _},
-};
+use aes_gcm::{KeyInit as _, aes::Aes256Enc};
 use subtle::ConstantTimeEq as _;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::xaes::doubled;
+use super::aes::{doubled, encrypted};
 
 /// A key for message authentication; wiped on drop, mute in `Debug`.
 #[derive(Clone)]
@@ -36,8 +33,9 @@ impl MacKey {
     /// A key from 32 uniform bytes.
     pub(crate) fn new(key: &[u8; 32]) -> Self {
         let aes = Aes256Enc::new(key.into());
-        let k1 = doubled(encrypted(&aes, 0));
-        Self { aes, k1: Zeroizing::new(k1), k2: Zeroizing::new(doubled(k1)) }
+        let k1 = Zeroizing::new(doubled(encrypted(&aes, 0)));
+        let k2 = Zeroizing::new(doubled(*k1));
+        Self { aes, k1, k2 }
     }
 
     /// The tag of all `parts` in a row. The caller frames them so that no two messages read alike.
@@ -58,7 +56,8 @@ impl MacKey {
     pub(crate) fn derive(&self, label: &[u8], context: &[u8]) -> Zeroizing<[u8; 32]> {
         let mut key = Zeroizing::new([0; 32]);
         for (counter, half) in (1_u8..).zip(key.chunks_exact_mut(16)) {
-            half.copy_from_slice(&self.tag(&[&[counter], label, &[0], context, &256_u16.to_be_bytes()]));
+            let tag = self.tag(&[&[counter], label, &[0], context, &256_u16.to_be_bytes()]);
+            half.copy_from_slice(Zeroizing::new(tag).as_slice());
         }
         key
     }
@@ -121,12 +120,6 @@ impl Drop for Chain<'_> {
         self.last.zeroize();
         self.state.zeroize();
     }
-}
-
-fn encrypted(aes: &Aes256Enc, block: u128) -> u128 {
-    let mut block = block.to_be_bytes();
-    aes.encrypt_block((&mut block).into());
-    u128::from_be_bytes(block)
 }
 
 impl fmt::Debug for MacKey {

@@ -8,12 +8,14 @@
 //! seal       version ‖ key id ‖ nonce ‖ ciphertext ‖ tag, bound to purpose, name and origin
 //! xaes       XAES-256-GCM: a key of its own for each sealed value
 //! jws        the compact form of a signed token; es256 the signature below it
+//! aes        single blocks of AES-256, for mac, xaes and name
 //! mac        AES-256-CMAC, and the keys of a session's data derived with it
 //! name       the public name of a session: one block of AES-256
 //! digest     SHA-256 and HKDF-SHA256
 //! sip        keyed SipHash for the client context
 //! ```
 
+mod aes;
 pub(crate) mod digest;
 pub(crate) mod es256;
 pub(crate) mod jws;

@@ -5,8 +5,9 @@
 
 use std::fmt;
 
-use aes_gcm::KeyInit as _;
-use aes_gcm::aes::{Aes256Enc, cipher::BlockCipherEncrypt as _};
+use aes_gcm::{KeyInit as _, aes::Aes256Enc};
+
+use super::aes::encrypted;
 
 /// A key for names; wiped on drop, mute in `Debug`.
 #[derive(Clone)]
@@ -20,9 +21,8 @@ impl NameKey {
 
     /// The name of a hash, from its first half: 128 bits of it are unique by themselves.
     pub(crate) fn of(&self, hash: &[u8; 32]) -> [u8; 16] {
-        let mut block = *hash.first_chunk::<16>().unwrap_or(&[0; 16]);
-        self.0.encrypt_block((&mut block).into());
-        block
+        let half = *hash.first_chunk().unwrap_or(&[0; 16]);
+        encrypted(&self.0, u128::from_be_bytes(half)).to_be_bytes()
     }
 }
 

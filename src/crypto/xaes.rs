@@ -20,6 +20,8 @@ use aes_gcm::{
 };
 use zeroize::{Zeroize as _, Zeroizing};
 
+use super::aes::{doubled, encrypted};
+
 /// Bytes of a nonce.
 pub(crate) const NONCE: usize = 24;
 
@@ -40,10 +42,7 @@ impl XaesKey {
     /// A key from 32 uniform bytes.
     pub(crate) fn new(key: &[u8; 32]) -> Self {
         let aes = Aes256Enc::new(key.into());
-        let mut l = [0; 16].into();
-        aes.encrypt_block(&mut l);
-        let k1 = doubled(u128::from_be_bytes(l.into()));
-        l.zeroize();
+        let k1 = doubled(encrypted(&aes, 0));
         Self { aes, k1: Zeroizing::new(k1) }
     }
 
@@ -84,11 +83,6 @@ impl XaesKey {
         let key: &[u8; 32] = &key;
         Some((Aes256Gcm::new(key.into()), for_gcm.try_into().ok()?))
     }
-}
-
-/// `block` times x in GF(2¹²⁸), as CMAC makes its subkeys (SP 800-38B §6.1). Without a branch: the block is a secret.
-pub(super) const fn doubled(block: u128) -> u128 {
-    (block << 1) ^ ((block >> 127) * 0x87)
 }
 
 impl fmt::Debug for XaesKey {

@@ -31,6 +31,23 @@ use crate::{
 ///     }
 /// }
 /// ```
+///
+/// Only the layer makes somebody an identity, so no handler and no other middleware can:
+///
+/// ```compile_fail,E0423
+/// # use portcullis::Identity;
+/// fn somebody() -> Identity {
+///     Identity(todo!())
+/// }
+/// ```
+///
+/// ```
+/// # use portcullis::Identity;
+/// fn somebody(request: &http::Request<()>) -> Option<Identity> {
+///     Identity::from_extensions(request.extensions()).ok().flatten()
+/// }
+/// # assert!(somebody(&http::Request::new(())).is_none());
+/// ```
 #[derive(Clone)]
 pub struct Identity(Attached);
 

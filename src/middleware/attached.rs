@@ -12,23 +12,9 @@ use crate::{
 
 /// A request's session, whoever is asking. Cheap to clone.
 ///
-/// Only the layer makes one, and makes it somebody's only with an [`Admitted`]; an extractor reads nothing else:
-///
-/// ```compile_fail,E0624
-/// # use portcullis::middleware::Attached;
-/// fn attach(request: &mut http::Request<()>) {
-///     request.extensions_mut().insert(Attached::new(todo!(), todo!(), todo!(), todo!()));
-/// }
-/// ```
-///
-/// ```
-/// # use portcullis::middleware::Attached;
-/// fn attach(request: &mut http::Request<()>, from_the_library: Attached) {
-///     request.extensions_mut().insert(from_the_library);
-/// }
-/// ```
+/// Only the layer makes one, and makes it somebody's only with an [`Admitted`]; extractors read nothing else.
 #[derive(Debug, Clone)]
-pub struct Attached {
+pub(crate) struct Attached {
     pub(super) site: Arc<Site>,
     pub(super) data: Arc<SessionData>,
     pub(super) session: Session,

@@ -23,8 +23,7 @@ mod site;
 
 pub(crate) use account::LoginSpec;
 pub use account::{AuthError, SessionInfo};
-#[doc(hidden)]
-pub use attached::Attached;
+pub(crate) use attached::Attached;
 pub use builder::{ConfigError, Problem, SessionLayerBuilder};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;

@@ -173,3 +173,7 @@ pub(crate) fn admit(
     }
     Admission::Admitted(Admitted(opened.0))
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/verdict.rs"]
+mod tests;

@@ -135,15 +135,13 @@ impl RevocationSet {
     pub(crate) fn insert(&self, revocation: Revocation, until: Timestamp) {
         match revocation {
             Revocation::Session(id) => {
-                // With a session end the ids it had before. A store tells of each through the feed; here it is known at once.
-                let mut next = Some(id);
-                while let Some(id) = next {
-                    self.insert_entry(&id, Entry { revoked: true, ..Entry::until(until) });
-                    next = self.shard(&id).older.get(&id).map(|(older, _)| *older);
-                }
+                self.insert_with_older(&id, Entry { revoked: true, ..Entry::until(until) });
             }
             Revocation::Claims(id, claims_version) => {
                 self.insert_entry(&id, Entry { claims_version, ..Entry::until(until) });
+                if let Some(older) = self.older(&id) {
+                    self.insert_with_older(&older, Entry { claims_version: u64::MAX, ..Entry::until(until) });
+                }
             }
             Revocation::Superseded(id) => {
                 self.insert_entry(&id, Entry { superseded: true, ..Entry::until(until) });
@@ -154,7 +152,14 @@ impl RevocationSet {
 
     /// Notes that `newer` is the newer id of `older`, whose cookies are fresh until `until` at most.
     pub(crate) fn link(&self, newer: &StoredId, older: StoredId, until: Timestamp) {
-        self.shard(newer).older.insert(*newer, (older, until));
+        let mut shard = self.shard(newer);
+        shard.older.insert(*newer, (older, until));
+        let has_ended = shard.entries.get(newer).is_some_and(|entry| entry.revoked);
+        drop(shard);
+        if has_ended {
+            // Another request ended it before this one could tell.
+            self.insert_with_older(&older, Entry { revoked: true, ..Entry::until(until) });
+        }
     }
 
     /// Drops what matters to no cookie any more.
@@ -186,6 +191,28 @@ impl RevocationSet {
             .entry(*id)
             .or_insert_with(|| Watcher { ended: watch::Sender::new(ended), subject });
         watcher.ended.subscribe()
+    }
+
+    /// Takes an entry for a session and for the ids it had before: what a store tells of each through the feed is known
+    /// here at once.
+    fn insert_with_older(&self, id: &StoredId, new: Entry) {
+        let mut next = Some(*id);
+        // Where one is known already, those before it are: each was inserted with them.
+        while let Some(id) = next.filter(|id| !self.knows(id, &new)) {
+            self.insert_entry(&id, new);
+            next = self.older(&id);
+        }
+    }
+
+    fn older(&self, id: &StoredId) -> Option<StoredId> {
+        self.shard(id).older.get(id).map(|(older, _)| *older)
+    }
+
+    /// Whether an entry would change nothing.
+    fn knows(&self, id: &StoredId, new: &Entry) -> bool {
+        self.shard(id).entries.get(id).is_some_and(|old| {
+            old.revoked >= new.revoked && old.claims_version >= new.claims_version && old.until >= new.until
+        })
     }
 
     fn insert_entry(&self, id: &StoredId, new: Entry) {

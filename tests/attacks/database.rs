@@ -5,7 +5,7 @@ use sqlx::{Column as _, Connection as _, Row as _, SqliteConnection, sqlite::Sql
 
 use crate::{
     jar::{RENEWAL, SESSION},
-    lab::{Browser, FRESH, GRACE, Lab},
+    lab::{Browser, FRESH, Lab},
     tools::{Pair, assert_nobody, user_of},
 };
 
@@ -129,17 +129,20 @@ async fn a78_a_changed_row() {
         ("sealed = substr(sealed, 1, 20)", "a part of the sealed part"),
         ("mac = zeroblob(16)", "no MAC"),
         ("key = zeroblob(4)", "another key"),
+        ("predecessor = zeroblob(32)", "an older id"),
+        ("successor = zeroblob(32)", "a newer id"),
     ] {
         let pair = Pair::start();
         let (alice, _, mut connection) = victims(&pair).await;
         run(&mut connection, &format!("UPDATE portcullis_sessions SET {change}")).await;
+        // While her cookie is fresh the row is read for its data, then for a renewal.
+        assert_eq!(alice.ask("GET", "/data/colour", "").await.status, 404, "{what}: its data");
+        assert!(tampered(&pair) >= 1, "{what}: nobody was told");
+        let told = tampered(&pair);
         pair.pass(FRESH).await;
         let answer = assert_nobody(&alice, what).await;
         assert_eq!(answer.status, 200);
-        assert!(tampered(&pair) >= 1, "{what}: nobody was told");
-        let told = tampered(&pair);
-        assert_eq!(alice.ask("GET", "/data/colour", "").await.status, 404, "{what}");
-        assert!(tampered(&pair) >= told);
+        assert!(tampered(&pair) > told, "{what}: nobody was told of the renewal");
     }
 }
 
@@ -200,20 +203,33 @@ async fn a78_rows_and_fields_pasted_elsewhere() {
     assert!(tampered(&pair) >= 1);
 }
 
-/// An id that was never issued, made in the database by hand, lets nobody in.
+/// A row under an id that was never issued, and one that was logged out put back under its id by hand with another
+/// deadline: neither lets anybody in.
 #[tokio::test]
 async fn a78_a_row_made_by_hand() {
     let pair = Pair::start();
     let (mut alice, _, mut connection) = victims(&pair).await;
+    sqlx::raw_sql("CREATE TABLE copy AS SELECT * FROM portcullis_sessions")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let copy = alice.clone();
     alice.visit("POST", "/logout", "").await;
-    let copy = pair.one.signed_in("mallory").await;
-    run(
-        &mut connection,
-        "UPDATE portcullis_sessions SET subject = (SELECT subject FROM portcullis_sessions LIMIT 1), mac = mac",
-    )
-    .await;
-    pair.pass(GRACE + FRESH).await;
-    assert_ne!(user_of(&copy).await.as_deref(), Some("alice"));
+    // Whoever can write can make a new instance forget the logout as well; the whole row comes back with a later deadline.
+    run(&mut connection, "DELETE FROM portcullis_revocations").await;
+    pair.pass(FRESH * 3).await;
+    run(&mut connection, "UPDATE copy SET deadline = deadline + 3600000, ends_at = ends_at + 3600000").await;
+    run(&mut connection, "INSERT OR IGNORE INTO portcullis_sessions SELECT * FROM copy").await;
+    let third = pair.third().await;
+    assert_nobody(&copy.at(&third), "a row put back with a later deadline").await;
+    assert_eq!(third.told("record_tampered"), 1);
+    let made = "INSERT INTO portcullis_sessions SELECT zeroblob(32), previous, floor, issued, rotated_at, created_at, \
+                renewed_at, authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject, epoch, \
+                claims_version, upgrades, remembered, key, sealed, mac FROM copy LIMIT 1";
+    run(&mut connection, made).await;
+    let again = third.signed_in("alice").await;
+    let list = again.ask("GET", "/sessions", "").await.json();
+    assert_eq!(list.as_array().map(Vec::len), Some(1), "what was made by hand is nobody's session: {list}");
 }
 
 /// Handles, keys and users with every character that a store or a query could take for its own (A56).
@@ -306,8 +322,8 @@ async fn a55_bots() {
     };
     let honest = lab.signed_in("alice").await;
     let (session, token) = (honest.value(SESSION), honest.value(RENEWAL));
-    // Whoever asked the store would wait for this lock, and get a 503 in the end.
-    sqlx::query("BEGIN EXCLUSIVE").execute(&mut connection).await.unwrap();
+    // Whoever asked the store for a session now, to read or to write, would get a 503.
+    sqlx::raw_sql("ALTER TABLE portcullis_sessions RENAME TO away").execute(&mut connection).await.unwrap();
     for path in ["/", "/recent", "/data/x", "/sessions", "/nowhere"] {
         for number in 0..100_usize {
             let stranger = lab.browser();
@@ -327,6 +343,7 @@ async fn a55_bots() {
             }
         }
     }
-    sqlx::query("ROLLBACK").execute(&mut connection).await.unwrap();
+    sqlx::raw_sql("ALTER TABLE away RENAME TO portcullis_sessions").execute(&mut connection).await.unwrap();
+    assert_eq!(lab.told("store_unavailable"), 0);
     assert_eq!(rows(&mut connection).await, 1, "hers alone");
 }

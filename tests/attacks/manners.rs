@@ -15,6 +15,8 @@ on_every_store!(
     a34_a_strict_cookie_and_a_link,
     a36_no_body_holds_a_credential,
     a57_shared_caches,
+    a65_two_users_of_one_browser_at_once,
+    a71_two_users_on_one_connection,
 );
 
 /// Answers of every kind that sets, renews or removes a cookie.
@@ -140,6 +142,8 @@ async fn a36_no_body_holds_a_credential(lab: Lab) {
 
 async fn a57_shared_caches(lab: Lab) {
     for (what, answer) in answers_with_cookies(&lab).await {
+        // It empties sibling sites too, or stalls the browser: never without the operator's wish.
+        assert!(!answer.headers.contains_key("clear-site-data"), "{what}");
         let caching = answer.headers["cache-control"].to_str().unwrap();
         assert_eq!(caching, "no-store", "{what}");
         let vary = answer.headers["vary"].to_str().unwrap().to_ascii_lowercase();
@@ -152,5 +156,60 @@ async fn a57_shared_caches(lab: Lab) {
         assert!(answer.cookies.is_empty());
         assert_eq!(answer.headers["cache-control"], "private, no-store");
         assert_eq!(answer.headers["vary"].to_str().unwrap().to_ascii_lowercase(), "cookie");
+    }
+}
+
+/// Two users who look alike in everything but their cookies renew at the same moment.
+async fn a65_two_users_of_one_browser_at_once(lab: Lab) {
+    let (alice, bob) = (lab.signed_in("alice").await, lab.signed_in("bob").await);
+    lab.pass(FRESH).await;
+    let mut requests = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let (user, browser) = if number % 2 == 0 { ("alice", &alice) } else { ("bob", &bob) };
+        let (mut kept, asked) = (browser.clone(), browser.ask("GET", "/", ""));
+        requests.spawn(async move {
+            let answer = asked.await;
+            kept.take(&answer);
+            (user, answer.user(), kept)
+        });
+    }
+    for (user, answered, kept) in requests.join_all().await {
+        assert_eq!(answered.as_deref(), Some(user));
+        assert_eq!(user_of(&kept).await.as_deref(), Some(user), "and so with the cookies it set");
+    }
+}
+
+/// Requests of two users, stale and fresh, and of a stranger between them, one after the other on one connection.
+async fn a71_two_users_on_one_connection(lab: Lab) {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let (alice, bob) = (lab.signed_in("alice").await, lab.signed_in("bob").await);
+    let stream = std::net::TcpStream::connect(lab.address()).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    for round in 0..40 {
+        if round == 20 {
+            lab.pass(FRESH).await;
+        }
+        for (user, browser) in [("\"alice\"", Some(&alice)), ("null", None), ("\"bob\"", Some(&bob))] {
+            let cookies = browser.and_then(|browser| browser.jar.field(lab.second()));
+            let cookies = cookies.map(|field| format!("Cookie: {field}\r\n")).unwrap_or_default();
+            let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
+            write!(stream, "GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\n{cookies}\r\n").unwrap();
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            assert!(body.contains(&format!("\"user\":{user}")), "{round}: {user} got {body}");
+        }
     }
 }

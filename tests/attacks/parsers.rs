@@ -218,7 +218,7 @@ async fn a26_cookies_that_are_too_large() {
         let browser = with_fields(&lab, &[format!("{foreign}{own}").into_bytes()]);
         let begun = now();
         assert_eq!(user_of(&browser).await.as_deref(), Some("alice"));
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
     let mut request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ".to_vec();
     request.extend_from_slice("a=b; ".repeat(220_000).as_bytes());
@@ -254,9 +254,10 @@ async fn a27_chunks_and_look_alikes() {
         many.push_str(&format!("{SESSION}.{number}=A; "));
     }
     let begun = now();
+    assert_nobody(&with_fields(&lab, &[many.clone().into_bytes()]), "look-alikes alone").await;
     let browser = with_fields(&lab, &[format!("{many}{}", pair(SESSION, &victim)).into_bytes()]);
     assert_eq!(user_of(&browser).await.as_deref(), Some("alice"), "look-alikes are no cookies of ours");
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

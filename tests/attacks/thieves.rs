@@ -52,24 +52,29 @@ async fn a02_a_thief_who_renews_second(lab: Lab) {
     both_are_out(&mut owner, &mut thief).await;
 }
 
-/// The thief follows each renewal of the owner within the grace or shortly after it.
+/// The thief renews shortly after each renewal of the owner, or shortly before it, within the grace or beyond.
 async fn a73_a_thief_in_step_with_the_owner(lab: Lab) {
-    for lag in [1, 15, GRACE, GRACE + 15] {
+    for (lag, thief_leads) in
+        [1, 15, GRACE, GRACE + 15].into_iter().flat_map(|lag| [(lag, false), (lag, true)])
+    {
         let mut owner = lab.signed_in("alice").await;
         let mut thief = owner.clone();
         let alarms = lab.told("authn_token_reuse");
         let began = lab.second();
         loop {
             lab.pass(FRESH).await;
-            let who = owner.who().await;
+            let (first, second) =
+                if thief_leads { (&mut thief, &mut owner) } else { (&mut owner, &mut thief) };
+            let leader = first.who().await;
             lab.pass(lag).await;
-            let thief_is = thief.who().await;
-            if who.is_none() && thief_is.is_none() {
+            let follower = second.who().await;
+            if leader.is_none() && follower.is_none() {
                 break;
             }
-            assert!(lab.second() - began <= 4 * FRESH + 4 * lag, "{lag} s behind, he is still in");
+            assert!(lab.second() - began <= 4 * FRESH + 4 * lag, "{lag} s apart, he is still in");
         }
-        assert_eq!(lab.told("authn_token_reuse"), alarms + 1, "{lag} s behind");
+        assert_eq!(lab.told("authn_token_reuse"), alarms + 1, "{lag} s apart, he leads: {thief_leads}");
+        assert_eq!((owner.who().await, thief.who().await), (None, None));
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn lab_with_known_keys() -> (Lab, Forger) {
 pub(crate) struct Pair {
     pub(crate) one: Lab,
     pub(crate) two: Lab,
+    flags: Flags,
     scratch: Scratch,
 }
 
@@ -29,7 +30,14 @@ impl Pair {
     pub(crate) fn start() -> Self {
         let scratch = Scratch::new();
         let flags = Flags { keys: Some(Lab::new_keys()), ..Flags::sqlite(&scratch.file("sessions.db")) };
-        Self { one: Lab::start(&flags), two: Lab::start(&flags), scratch }
+        Self { one: Lab::start(&flags), two: Lab::start(&flags), flags, scratch }
+    }
+
+    /// Another instance that starts now, by the clock of the first.
+    pub(crate) async fn third(&self) -> Lab {
+        let third = Lab::start(&self.flags);
+        third.pass(self.one.second()).await;
+        third
     }
 
     pub(crate) async fn pass(&self, seconds: u64) {
@@ -59,4 +67,13 @@ pub(crate) async fn user_of(browser: &Browser) -> Option<String> {
 #[allow(clippy::disallowed_methods, reason = "here the machine's own time is measured, not the test's clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// What `prove` runs against every patched lab: one that does not answer at all would prove nothing.
+#[test]
+fn a_stranger_is_answered() {
+    let lab = Lab::start(&Flags::memory());
+    let (status, answer) = lab.raw(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    assert_eq!(status, 200);
+    assert!(answer.contains("\"user\":null"), "{answer}");
 }

@@ -82,6 +82,15 @@ impl Forger {
         format!("{before}}}")
     }
 
+    /// The public key as an attacker could use it for a secret: as a point, its coordinates, and the JSON of a JWK.
+    pub(crate) fn public_keys(&self) -> Vec<Vec<u8>> {
+        let point = self.signing_key().verifying_key().to_sec1_point(false);
+        let (x, y) = (point.x().expect("a point"), point.y().expect("a point"));
+        let [x64, y64] = [x, y].map(|part| BASE64.encode_to_string(part));
+        let jwk = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x64}","y":"{y64}"}}"#);
+        vec![point.as_bytes().to_vec(), [x.as_slice(), y].concat(), jwk.into_bytes()]
+    }
+
     fn jti(&self, header: &str, open: &[u8]) -> String {
         let key: [u8; 32] = self.derived("renewal-token-jti");
         let mut mac = Cmac::<Aes256Enc>::new(&key.into());

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -78,7 +78,7 @@ pub(crate) struct Lab(Arc<Running>);
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    child: Mutex<Child>,
     address: SocketAddr,
     /// Seconds by which the test has moved the clock.
     second: AtomicU64,
@@ -87,8 +87,15 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
+    }
+}
+
+impl Running {
+    fn stop(&self) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
@@ -104,7 +111,7 @@ impl Lab {
         BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
         let address = line.trim().strip_prefix("listening on ").and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("it said {line:?}"));
-        Self(Arc::new(Running { child, address, second: AtomicU64::new(0), scratch }))
+        Self(Arc::new(Running { child: Mutex::new(child), address, second: AtomicU64::new(0), scratch }))
     }
 
     /// What a lab says that does not start; `None` if it does.
@@ -123,6 +130,11 @@ impl Lab {
     pub(crate) fn new_keys() -> String {
         let made = Command::new(binary()).arg("--print-new-keys").output().expect("lab prints keys");
         String::from_utf8(made.stdout).expect("keys are text").trim().into()
+    }
+
+    /// Ends the process as a crash does, whoever still holds a browser of it.
+    pub(crate) fn stop(&self) {
+        self.0.stop();
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -218,6 +230,11 @@ impl Browser {
     /// What it holds under a name of ours.
     pub(crate) fn value(&self, name: &str) -> String {
         self.jar.value(name).expect("it holds one").to_owned()
+    }
+
+    /// The same browser without its session cookie, so that its token is used at once.
+    pub(crate) fn with_token_alone(&self) -> Self {
+        self.with_jar(self.jar.without(SESSION))
     }
 
     /// The same browser whose requests carry one more field.

@@ -14,7 +14,7 @@ use proptest::{
     collection::vec,
     prelude::*,
     sample::Index,
-    test_runner::{Config, TestRunner},
+    test_runner::{Config, RngSeed, TestRunner},
 };
 
 use crate::{
@@ -259,8 +259,10 @@ impl World {
         let is_in = self.judge(&answer, !writes);
         let may = !self.model.is_over(self.now());
         assert!(!is_in || may, "the owner is in after the end");
-        let must = may && !self.model.is_excused() && !self.model.store_is_down && !writes;
-        assert!(is_in || !must, "the owner is out: {answer:?}");
+        let must = may && !self.model.is_excused() && !writes;
+        // A store that is down is a 503, and no word of who is there.
+        let is_silent = self.model.store_is_down && answer.status == StatusCode::SERVICE_UNAVAILABLE;
+        assert!(is_in || is_silent || !must, "the owner is out: {answer:?}");
         if !lost {
             self.under_way.push((self.stage.second() + late, UnderWay::Answer(answer)));
         }
@@ -296,9 +298,9 @@ fn pass() -> impl Strategy<Value = Step> {
 }
 
 fn ask() -> impl Strategy<Value = Step> {
-    let queued = prop_oneof![5 => Just(0_u64), 1 => late()];
+    let queued = prop_oneof![3 => Just(0_u64), 1 => 1..=60_u64];
     let sometimes = proptest::bool::weighted;
-    (queued, late(), sometimes(0.08), sometimes(0.1), sometimes(0.15))
+    (queued, late(), sometimes(0.08), sometimes(0.1), sometimes(0.2))
         .prop_map(|(queued, late, lost, writes, evicted)| Step::Ask { queued, late, lost, writes, evicted })
 }
 
@@ -323,9 +325,20 @@ fn anything() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The same sequences each time, unless more are asked for: a suite that fails now and then is none.
+fn seed() -> RngSeed {
+    if std::env::var_os("MODEL_CASES").is_some() { RngSeed::Random } else { RngSeed::Fixed(1) }
+}
+
 fn run<S: Strategy>(cases: u32, strategy: S, play: impl Fn(S::Value)) {
     let cases = std::env::var("MODEL_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(cases);
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 4000,
+        ..Config::default()
+    };
     TestRunner::new(config)
         .run(&strategy, |input| {
             play(input);

@@ -1,6 +1,7 @@
 //! The ring and its text form from inside.
 
 use super::*;
+use crate::crypto::root_keys::Purpose;
 
 fn secret(n: u8) -> String {
     let bytes: Vec<u8> = (0..32).map(|i| i ^ n).collect();
@@ -138,7 +139,27 @@ fn an_error_names_the_place_and_the_fault() {
 fn debug_shows_no_secret() {
     let ring = KeyRing::generate().unwrap();
     let text = ring.to_text();
-    let shown = format!("{ring:?} {:?} {:?}", ring.active().token_signature, ring.active().data);
+    let (keys, index) = (ring.active(), ring.index());
+    let seal = crate::crypto::seal::Seal::new(&ring, Purpose::SessionCookie, "name", "origin");
+    let shown = [
+        format!("{:?}", keys.token_signature),
+        format!("{:?}", keys.token_signature.verifying_key()),
+        format!("{:?}", keys.data),
+        format!("{:?}", index.session_ref),
+        format!("{:?}", keys.sealing(Purpose::SessionCookie)),
+        format!("{seal:?}"),
+    ];
+    let expected = [
+        "SigningKey(..)",
+        "VerifyingKey(..)",
+        "MacKey(..)",
+        "NameKey(..)",
+        "XaesKey(..)",
+        "Seal { purpose: SessionCookie, .. }",
+    ];
+    assert_eq!(shown, expected, "a name, and no more");
+    assert_eq!(format!("{keys:?}"), format!("RootKeys({})", keys.id));
+    let shown = format!("{ring:?} {shown:?}");
     for word in text.split([' ', '\n']).filter(|word| word.len() == 43) {
         assert!(!shown.contains(word));
     }

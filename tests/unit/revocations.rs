@@ -92,3 +92,18 @@ fn older_ids_end_with_the_newest() {
     set.insert(Revocation::Session(id(4)), at(300));
     assert_eq!(set.standing(&id(5), 0), Standing::Clear, "the newer id goes on");
 }
+
+/// New claims reach the ids before at once as well, and a link that comes after the end brings it along.
+#[test]
+fn older_ids_are_outdated_with_the_newest_and_a_late_link_is_no_gap() {
+    let set = RevocationSet::new();
+    set.link(&id(2), id(1), at(100));
+    set.link(&id(3), id(2), at(100));
+    set.insert(Revocation::Claims(id(3), 5), at(90));
+    assert_eq!(set.standing(&id(3), 5), Standing::Clear);
+    assert_eq!(set.standing(&id(2), 5), Standing::Outdated);
+    assert_eq!(set.standing(&id(1), u64::MAX - 1), Standing::Outdated);
+    set.insert(Revocation::Session(id(9)), at(90));
+    set.link(&id(9), id(8), at(100));
+    assert_eq!(set.standing(&id(8), u64::MAX), Standing::Revoked);
+}

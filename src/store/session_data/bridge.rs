@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use tower_sessions_core::{
+    SessionStore,
+    session::{Id, Record},
+    session_store,
+};
+
 use super::{Baseline, Data, Known, SessionData, date, json};
 use crate::{
     events::SessionEvent,
@@ -12,12 +19,6 @@ use crate::{
         row::{FieldTag, Row},
         vault::DataKeys,
     },
-};
-use async_trait::async_trait;
-use tower_sessions_core::{
-    SessionStore,
-    session::{Id, Record},
-    session_store,
 };
 
 impl SessionData {

@@ -42,7 +42,10 @@ pub(super) async fn live<'e>(
     .await;
     let found = match found {
         // Somebody changed the row by hand: it counts as gone, as one that fails its MAC does.
-        Err(sqlx::Error::ColumnDecode { .. }) => None,
+        Err(sqlx::Error::ColumnDecode { index, .. }) => {
+            tracing::warn!(target: "portcullis", column = index, "a row of the session database cannot be read");
+            None
+        }
         found => found.map_err(StoreError::new)?,
     };
     Ok(found.filter(|found| is_live(&found.row, found.subject_epoch, now)).map(|found| found.row))
@@ -174,6 +177,10 @@ pub(super) async fn outdate_predecessors(
                 .await
                 .map_err(StoreError::new)?;
         before = found.and_then(|(id,)| id?.try_into().ok()).map(StoredId::from_bytes);
+    }
+    if before.is_some() {
+        // Better no new claims, and the application told of it, than old ones that live on in some cookie.
+        return Err(StoreError::new("the session has had too many ids"));
     }
     Ok(())
 }
