@@ -3,7 +3,6 @@
 //! tests fail.
 //!
 //! Run alone, they want `cargo build --example lab` before: only a whole `cargo test` builds examples by itself.
-#![cfg(all(feature = "axum", feature = "sqlite"))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -13,6 +13,9 @@ use crate::{
 const SUBJECT: &str = "alice.liddell@example.com";
 const VALUE: &str = "down-the-rabbit-hole";
 const CLAIM: &str = "mad-hatter-guild";
+/// Where every browser here asks from, and a word of what it calls itself.
+const ADDRESS: &str = "192.0.2.1";
+const BROWSER: &str = "Gecko/20100101";
 
 /// Every secret that a browser's life has made so far, as text that must appear nowhere.
 #[derive(Default)]
@@ -22,7 +25,7 @@ impl Secrets {
     fn of(stage: &Stage) -> Self {
         let text = stage.keys.to_text();
         let keys = text.split_whitespace().filter(|word| word.len() == 43).map(str::to_owned);
-        Self(keys.chain([SUBJECT, VALUE, CLAIM].map(str::to_owned)).collect())
+        Self(keys.chain([SUBJECT, VALUE, CLAIM, ADDRESS, BROWSER].map(str::to_owned)).collect())
     }
 
     /// Adds a browser's cookies, in pieces: a log that holds any of them would shorten somebody's search.

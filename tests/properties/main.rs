@@ -2,7 +2,6 @@
 //! fuzzers, and what they once found (`fuzz/corpus/`). `PROPERTY_CASES=100000 cargo test --test properties` runs more.
 //!
 //! Each property takes bytes, so that a fuzzer's finding is a file and a test at once.
-#![cfg(feature = "axum")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
