@@ -151,7 +151,8 @@ impl Store for MemoryStore {
     async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {
         let (mut inner, now) = self.step();
         let Some(stored) = inner.live_mut(&request.id, now) else { return Ok(None) };
-        let Some(after) = commit_row(&request, &stored.row, now) else { return Ok(None) };
+        let after = commit_row(&request, &stored.row, now).map_err(StoreError::new)?;
+        let Some(after) = after else { return Ok(None) };
         if request.edit || request.deadline.is_some() {
             stored.row = after.clone();
         }
@@ -178,7 +179,7 @@ impl Store for MemoryStore {
     async fn rotate(&self, request: RotateRequest<'_>) -> Result<RotateAnswer, StoreError> {
         let (mut inner, now) = self.step();
         let Some(stored) = inner.live_mut(&request.id, now) else { return Ok(RotateAnswer::Gone) };
-        let step = rotate_row(&request, &stored.row, now);
+        let step = rotate_row(&request, &stored.row, now).map_err(StoreError::new)?;
         match step.change {
             RowChange::Keep => {}
             RowChange::Write(row) => stored.row = *row,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     clock::Timestamp,
+    crypto::RandomError,
     id::{StoredId, SubjectKey},
     session::Rotation,
 };
@@ -79,7 +80,10 @@ pub trait RowKeeper: Send + Sync {
 
     /// Makes the change to the sealed part that its caller has in mind (new claims; a context that moved on), and
     /// seals under the active key. Called before `renewed_at` moves. `false` if the sealed part does not open.
-    fn edit(&self, id: &StoredId, row: &mut Row, now: Timestamp) -> bool;
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes to seal with: then the step must not happen, and the verb fails.
+    fn edit(&self, id: &StoredId, row: &mut Row, now: Timestamp) -> Result<bool, RandomError>;
 }
 
 impl fmt::Debug for Row {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    crypto::RandomError,
     id::StoredId,
     session::{RotationOutcome, rotate},
 };
@@ -43,9 +44,11 @@ pub fn is_live(row: &Row, epoch: u64, now: Timestamp) -> bool {
 }
 
 /// One rotation, for a row that is live.
-#[must_use]
-pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> RotateStep {
-    let keep = |answer| RotateStep { answer, change: RowChange::Keep };
+///
+/// # Errors
+/// If the keeper cannot seal: nothing is to be written, and the verb fails.
+pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Result<RotateStep, RandomError> {
+    let keep = |answer| Ok(RotateStep { answer, change: RowChange::Keep });
     if !request.keeper.verify(&request.id, row) {
         return keep(RotateAnswer::Tampered);
     }
@@ -57,22 +60,22 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Rot
     let mut after = Row { rotation, ..row.clone() };
     let judged = |row: &Row| RotateAnswer::Judged { outcome, row: row.clone(), now };
     match outcome {
-        RotationOutcome::Reuse => RotateStep { answer: judged(row), change: RowChange::Revoke },
+        RotationOutcome::Reuse => Ok(RotateStep { answer: judged(row), change: RowChange::Revoke }),
         RotationOutcome::Young | RotationOutcome::Won(_) if request.upgrade => {
             if row.upgrades >= MAX_UPGRADES {
                 return keep(RotateAnswer::Upgrade(None));
             }
             after = Row { upgrades: row.upgrades + 1, ..row.clone() };
             request.keeper.sign(&request.id, &mut after);
-            RotateStep {
+            Ok(RotateStep {
                 answer: RotateAnswer::Upgrade(Some(after.clone())),
                 change: RowChange::Write(Box::new(after)),
-            }
+            })
         }
         _ if request.upgrade => keep(RotateAnswer::Upgrade(None)),
         RotationOutcome::Young | RotationOutcome::Echo | RotationOutcome::EchoRefused => keep(judged(row)),
         RotationOutcome::Won(_) | RotationOutcome::Again(_) | RotationOutcome::RolledBack(_) => {
-            if !request.keeper.edit(&request.id, &mut after, now) {
+            if !request.keeper.edit(&request.id, &mut after, now)? {
                 return keep(RotateAnswer::Tampered);
             }
             let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
@@ -80,16 +83,22 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Rot
             after.deadline = (now + idle).min(row.ends_at);
             after.upgrades = 0;
             request.keeper.sign(&request.id, &mut after);
-            RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) }
+            Ok(RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) })
         }
     }
 }
 
 /// The row after a commit, for a row that is live; `None` if it takes none.
-#[must_use]
-pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Option<Row> {
+///
+/// # Errors
+/// If the keeper cannot seal: nothing is to be written, and the verb fails.
+pub fn commit_row(
+    request: &CommitRequest<'_>,
+    row: &Row,
+    now: Timestamp,
+) -> Result<Option<Row>, RandomError> {
     if row.superseded_at.is_some() || !request.keeper.verify(&request.id, row) {
-        return None;
+        return Ok(None);
     }
     let mut after = row.clone();
     let sooner = request.deadline.filter(|deadline| *deadline < row.deadline);
@@ -99,14 +108,14 @@ pub fn commit_row(request: &CommitRequest<'_>, row: &Row, now: Timestamp) -> Opt
     }
     if request.edit {
         after.claims_version = after.claims_version.saturating_add(1);
-        if !request.keeper.edit(&request.id, &mut after, now) {
-            return None;
+        if !request.keeper.edit(&request.id, &mut after, now)? {
+            return Ok(None);
         }
     }
     if request.edit || sooner.is_some() {
         request.keeper.sign(&request.id, &mut after);
     }
-    Some(after)
+    Ok(Some(after))
 }
 
 /// Whether a session with this row and these fields still holds what was `seen` of it.

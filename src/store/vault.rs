@@ -260,8 +260,8 @@ impl RowKeeper for Keeper<'_> {
         row.mac = self.vault.row_mac(id, row).unwrap_or_default();
     }
 
-    fn edit(&self, id: &StoredId, row: &mut Row, now: Timestamp) -> bool {
-        let Some(mut private) = self.vault.open_private(id, row) else { return false };
+    fn edit(&self, id: &StoredId, row: &mut Row, now: Timestamp) -> Result<bool, RandomError> {
+        let Some(mut private) = self.vault.open_private(id, row) else { return Ok(false) };
         match self.edit {
             RowEdit::None => {}
             RowEdit::Renewal { moved_to, changed, idle } => {
@@ -273,10 +273,8 @@ impl RowKeeper for Keeper<'_> {
             }
             RowEdit::Claims(claims) => private.claims = claims.into(),
         }
-        let Ok((key, sealed)) = self.vault.seal_private(id, &private) else { return false };
-        row.key = key;
-        row.sealed = sealed;
-        true
+        (row.key, row.sealed) = self.vault.seal_private(id, &private)?;
+        Ok(true)
     }
 }
 

@@ -10,7 +10,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use crate::{
     forge::Forger,
     jar::{RENEWAL, SESSION},
-    lab::{Answer, Browser, FRESH, Flags, IDLE, Lab},
+    lab::{Answer, Browser, FRESH, Flags, GRACE, IDLE, Lab},
     scratch::Scratch,
     tools::{ORIGIN, Pair, now, user_of},
 };
@@ -242,3 +242,59 @@ async fn a52_ids_do_not_repeat_and_are_not_biased() {
     let bits = (LOGINS * 256) as f64;
     assert!((f64::from(ones) - bits / 2.0).abs() < 6.0 * (bits / 4.0).sqrt(), "{ones} of {bits}");
 }
+
+/// The operating system gives no random bytes for a while: nothing is sealed, nobody is signed in with a poor id, and
+/// whoever is signed in stays so.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a52_no_random_bytes() {
+    let scratch = Scratch::new();
+    let (source, shim, dry) = (scratch.file("dry.c"), scratch.file("dry.so"), scratch.file("dry"));
+    std::fs::write(&source, DRY).unwrap();
+    let compiled =
+        std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("left out: a52_no_random_bytes (it wants a C compiler, `cc`)");
+        return;
+    }
+    // One worker, which has drawn what its hash maps need before the source runs dry: std would end the process.
+    let environment = vec![("LD_PRELOAD", shim), ("DRY", dry.clone()), ("TOKIO_WORKER_THREADS", "1".into())];
+    let lab = Lab::start(&Flags { environment, ..Flags::memory() });
+    let mut fresh = lab.signed_in("alice").await;
+    let mut stale = lab.signed_in("bob").await;
+    lab.pass(FRESH).await;
+    assert_eq!(fresh.who().await.as_deref(), Some("alice"));
+    std::fs::write(&dry, "").unwrap();
+    let login = lab.browser().ask("POST", "/login", "user=mallory").await;
+    assert_eq!(login.status, 503);
+    assert!(login.cookies.is_empty());
+    assert_eq!(fresh.who().await.as_deref(), Some("alice"), "a fresh cookie needs none");
+    let renewal = stale.visit("GET", "/", "").await;
+    assert_eq!(renewal.status, 503, "a renewal does");
+    assert!(renewal.cookies.is_empty());
+    assert_eq!((lab.told("no_randomness"), lab.told("record_tampered")), (1, 0));
+    assert!(lab.log().contains("no random bytes"), "and the log says why the renewal failed");
+    std::fs::remove_file(&dry).unwrap();
+    lab.pass(GRACE).await;
+    assert_eq!(stale.who().await.as_deref(), Some("bob"), "nobody was signed out by it");
+    assert_eq!(user_of(&lab.signed_in("mallory").await).await.as_deref(), Some("mallory"));
+    assert_eq!(lab.told("authn_token_reuse"), 0);
+}
+
+/// Stands before the C library's `getrandom`, and fails while the file that `DRY` names exists.
+#[cfg(target_os = "linux")]
+const DRY: &str = "
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
+    const char *dry = getenv(\"DRY\");
+    if (dry && access(dry, F_OK) == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_getrandom, buffer, length, flags);
+}
+";

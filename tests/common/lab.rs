@@ -39,12 +39,14 @@ pub(crate) struct Flags {
     pub(crate) manual_clock: bool,
     /// Another origin than lab's own.
     pub(crate) origin: Option<String>,
+    /// More for its environment.
+    pub(crate) environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Flags {
     /// Sessions in memory, on a clock that the test moves.
     pub(crate) fn memory() -> Self {
-        Self { store: "memory".into(), keys: None, manual_clock: true, origin: None }
+        Self { store: "memory".into(), keys: None, manual_clock: true, origin: None, environment: Vec::new() }
     }
 
     /// Sessions in the file `path`, on a clock that the test moves.
@@ -66,6 +68,7 @@ impl Flags {
         if let Some(origin) = &self.origin {
             command.args(["--origin", origin]);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         // The log is searched for events, which colours would take apart.
         command.env("NO_COLOR", "1").stdin(Stdio::null());
         command

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use portcullis::{
     clock::Timestamp,
+    crypto::RandomError,
     id::StoredId,
     session::Rotation,
     store::{Row, RowKeeper},
@@ -67,9 +68,9 @@ impl RowKeeper for PlainKeeper {
         row.mac = self.mac(id, row);
     }
 
-    fn edit(&self, _: &StoredId, row: &mut Row, now: Timestamp) -> bool {
+    fn edit(&self, _: &StoredId, row: &mut Row, now: Timestamp) -> Result<bool, RandomError> {
         row.sealed.extend(edit_mark(row.renewed_at, now));
-        true
+        Ok(true)
     }
 }
 

@@ -328,7 +328,8 @@ fn anything() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => honest(),
         2 => prop_oneof![Just(Step::Logout), Just(Step::Operator)],
-        1 => Just(Step::Steal),
+        2 => Just(Step::Steal),
+        1 => Just(Step::Reauthenticate),
         4 => Just(Step::Thief),
     ]
 }

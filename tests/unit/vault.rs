@@ -112,7 +112,7 @@ fn edits_keep_what_they_do_not_mean() {
     let private = Private { subject: Some("alice".into()), claims: "{}".into(), ..Private::default() };
     let mut edited = row(&vault, &id, &private);
     let now = Timestamp::from_seconds(100);
-    assert!(vault.keeper(RowEdit::Claims(r#"{"a":1}"#)).edit(&id, &mut edited, now));
+    assert!(vault.keeper(RowEdit::Claims(r#"{"a":1}"#)).edit(&id, &mut edited, now).unwrap());
     assert_eq!(
         vault.open_private(&id, &edited),
         Some(Private { claims: r#"{"a":1}"#.into(), ..private.clone() })
@@ -124,9 +124,14 @@ fn edits_keep_what_they_do_not_mean() {
         [(false, idle, false), (true, idle + Duration::from_secs(1), false), (true, idle, true)]
     {
         let mut edited = Row { remembered, ..row(&vault, &id, &private) };
-        assert!(vault.keeper(RowEdit::Renewal { moved_to, changed: true, idle }).edit(&id, &mut edited, now));
+        assert!(
+            vault
+                .keeper(RowEdit::Renewal { moved_to, changed: true, idle })
+                .edit(&id, &mut edited, now)
+                .unwrap()
+        );
         let expected = Private { context, context_changed: true, dormant, ..private.clone() };
         assert_eq!(vault.open_private(&id, &edited), Some(expected));
     }
-    assert!(!vault.keeper(RowEdit::None).edit(&StoredId::from_bytes([9; 32]), &mut edited, now));
+    assert!(!vault.keeper(RowEdit::None).edit(&StoredId::from_bytes([9; 32]), &mut edited, now).unwrap());
 }

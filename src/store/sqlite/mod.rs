@@ -189,7 +189,8 @@ impl Store for SqliteStore {
     async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {
         let (mut step, now) = self.step().await?;
         let Some(row) = rows::live(&mut *step, &request.id, now).await? else { return Ok(None) };
-        let Some(after) = commit_row(&request, &row, now) else { return Ok(None) };
+        let after = commit_row(&request, &row, now).map_err(StoreError::new)?;
+        let Some(after) = after else { return Ok(None) };
         if after != row {
             rows::write(&mut step, &request.id, &after).await?;
         }
@@ -209,7 +210,7 @@ impl Store for SqliteStore {
         let Some(row) = rows::live(&mut *step, &request.id, now).await? else {
             return Ok(RotateAnswer::Gone);
         };
-        let judged = rotate_row(&request, &row, now);
+        let judged = rotate_row(&request, &row, now).map_err(StoreError::new)?;
         match &judged.change {
             RowChange::Keep => return Ok(judged.answer),
             RowChange::Write(row) => rows::write(&mut step, &request.id, row).await?,
