@@ -11,6 +11,7 @@ crate::on_every_store!(
     a05_an_answer_is_lost_and_the_user_is_back_much_later,
     a05_an_answer_is_lost_and_two_tabs_are_back_at_once,
     a05_answers_are_lost_again_and_again,
+    a05_the_connection_is_dropped_before_the_answer,
 );
 
 /// A renewal whose answer never arrives.
@@ -90,6 +91,31 @@ async fn a05_answers_are_lost_again_and_again(lab: Lab) {
         lose_an_answer(&browser).await;
         lab.pass(GRACE).await;
         assert_eq!(browser.who().await.as_deref(), Some("alice"));
+    }
+    lab.pass(FRESH).await;
+    goes_on(&mut browser).await;
+}
+
+/// The browser hangs up at every stage of a renewal: whatever the server had done by then, the user stays in.
+async fn a05_the_connection_is_dropped_before_the_answer(lab: Lab) {
+    use std::io::Write as _;
+    let mut browser = lab.signed_in("alice").await;
+    for round in 0..30_u64 {
+        lab.pass(FRESH).await;
+        let field = browser.jar.field(lab.second()).unwrap();
+        let agent = browser.user_agent.unwrap();
+        let request = format!("GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n");
+        let mut stream = std::net::TcpStream::connect(lab.address()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(round)).await;
+        drop(stream);
+        // Two tabs come back, within the grace or after it.
+        lab.pass(if round % 2 == 0 { 1 } else { GRACE }).await;
+        let (first, second) = tokio::join!(browser.ask("GET", "/", ""), browser.ask("GET", "/", ""));
+        for answer in [&first, &second] {
+            assert_eq!(answer.user().as_deref(), Some("alice"), "hung up after {round} ms");
+            browser.take(answer);
+        }
     }
     lab.pass(FRESH).await;
     goes_on(&mut browser).await;

@@ -92,7 +92,7 @@ fn the_states_of_a_key_decide() {
 fn never_repeats_a_nonce() {
     let seal = seal_for(&ring());
     let mut seen = std::collections::HashSet::new();
-    for _ in 0..20_000 {
+    for _ in 0..100_000 {
         let sealed = seal.seal(b"", b"").unwrap();
         assert!(seen.insert(sealed[HEADER..HEADER + NONCE].to_vec()));
     }
