@@ -37,7 +37,7 @@ use crate::{
 /// ```compile_fail,E0423
 /// # use portcullis::Identity;
 /// fn somebody() -> Identity {
-///     Identity(todo!())
+///     Identity(unreachable!())
 /// }
 /// ```
 ///
