@@ -31,6 +31,11 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_error_says_what_is_missing() {
+        assert_eq!(RandomError.to_string(), "the operating system gave no random bytes");
+    }
+
     /// A million draws: none repeats, not even in its first half, and no bit is set more often than chance allows.
     #[test]
     fn draws_do_not_repeat_and_are_not_biased() {

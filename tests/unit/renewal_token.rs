@@ -57,6 +57,7 @@ fn round_trips_and_is_small_enough() {
     let verified = tokens.verify(&authentic).unwrap();
     assert_eq!((verified.id(), verified.generation()), (&SessionId([4; 32]), u64::MAX));
     assert!(token.len() < 1000, "{} bytes", token.len());
+    assert_eq!(format!("{tokens:?}"), format!("RenewalTokens {{ origin: {ORIGIN:?}, .. }}"));
     assert_eq!(
         judge(&tokens, &with_payload(&tokens, |payload| payload)),
         Ok(7),
