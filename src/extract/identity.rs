@@ -31,23 +31,6 @@ use crate::{
 ///     }
 /// }
 /// ```
-///
-/// Only the layer makes somebody an identity, so no handler and no other middleware can:
-///
-/// ```compile_fail,E0423
-/// # use portcullis::Identity;
-/// fn somebody() -> Identity {
-///     Identity(unreachable!())
-/// }
-/// ```
-///
-/// ```
-/// # use portcullis::Identity;
-/// fn somebody(request: &http::Request<()>) -> Option<Identity> {
-///     Identity::from_extensions(request.extensions()).ok().flatten()
-/// }
-/// # assert!(somebody(&http::Request::new(())).is_none());
-/// ```
 #[derive(Clone)]
 pub struct Identity(Attached);
 
@@ -169,3 +152,22 @@ impl fmt::Debug for Identity {
         f.debug_struct("Identity").field("session", &self.session()).finish_non_exhaustive()
     }
 }
+
+/// Only the layer makes somebody an identity, so no handler and no other middleware can:
+///
+/// ```compile_fail,E0423
+/// # use portcullis::Identity;
+/// fn somebody() -> Identity {
+///     Identity(unreachable!())
+/// }
+/// ```
+///
+/// ```
+/// # use portcullis::Identity;
+/// fn somebody(request: &http::Request<()>) -> Option<Identity> {
+///     Identity::from_extensions(request.extensions()).ok().flatten()
+/// }
+/// # assert!(somebody(&http::Request::new(())).is_none());
+/// ```
+#[cfg(doctest)]
+struct NotByHand;
