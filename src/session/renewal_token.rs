@@ -64,7 +64,7 @@ pub(crate) struct AuthenticToken<'a> {
 /// ```compile_fail,E0451
 /// # use portcullis::session::VerifiedRenewal;
 /// fn verified() -> VerifiedRenewal {
-///     VerifiedRenewal { id: Default::default(), generation: 1, context: Default::default() }
+///     VerifiedRenewal { id: unreachable!(), generation: 1, context: unreachable!() }
 /// }
 /// ```
 ///
