@@ -249,5 +249,5 @@ async fn widest_window(step: &mut Step<'_>, window: Duration) -> Done<Duration> 
     Ok(widest.try_into().map_or(window, |widest| Duration::from_millis(u64::from_be_bytes(widest))))
 }
 
-/// A session is seldom authenticated anew more often than this within its life.
+/// A session is seldom authenticated anew more often than this within its life. One that is takes no new claims any more.
 const MOST_PREDECESSORS: usize = 64;
