@@ -74,6 +74,8 @@
 //! |---|---|---|
 //! | `axum` | yes | what is in [`extract`], and [`Session`], as extractors |
 //! | `sqlite` | yes | [`SqliteStore`] |
+//! | `redis` | no | `RedisStore`: Redis 6.2 or later, Valkey; one server, Sentinel or Cluster |
+//! | `postgres` | no | `PostgresStore`: PostgreSQL 13 or later |
 
 mod base64url;
 pub mod clock;
@@ -95,7 +97,13 @@ pub use middleware::{AuthError, ConfigError, Problem, SessionInfo, SessionLayer,
 pub use session::{Strength, Timeouts};
 pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]
-pub use store::{SqliteOpenError, SqliteStore};
+pub use store::SqliteStore;
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+pub use store::StoreOpenError;
+#[cfg(feature = "postgres")]
+pub use store::{PostgresOptions, PostgresStore};
+#[cfg(feature = "redis")]
+pub use store::{RedisOptions, RedisStore};
 pub use tower_sessions_core::{Session, session::Error as SessionError};
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const FLOORS: [(&str, u8); 10] = [
 ];
 
 /// Which rooms may name an outside crate. What is not listed may be named nowhere.
-const CRATES: [(&str, &[&str]); 21] = [
+const CRATES: [(&str, &[&str]); 23] = [
     ("aes_gcm", &["crypto"]),
     ("getrandom", &["crypto"]),
     ("hkdf", &["crypto"]),
@@ -43,6 +43,8 @@ const CRATES: [(&str, &[&str]); 21] = [
     ("time", &["crypto", "store", "middleware", "extract"]),
     ("tracing", &["events", "store", "middleware", "extract"]),
     ("async_trait", &["store"]),
+    ("redis", &["store"]),
+    ("rustls", &["store"]),
     ("sqlx", &["store"]),
     ("tokio", &["store", "middleware"]),
     ("tower_sessions_core", &["lib", "store", "middleware", "extract"]),

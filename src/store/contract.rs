@@ -5,6 +5,7 @@ use std::{error::Error, fmt, time::Duration};
 use async_trait::async_trait;
 
 use super::{
+    feed::{FeedBatch, FeedPosition},
     revocations::Revocation,
     row::{FieldTag, Row, RowKeeper},
 };
@@ -88,6 +89,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store does not answer; the caller then reads its window again.
     async fn subscribe(&self, from: FeedPosition) -> Result<FeedBatch, StoreError>;
+
+    /// Makes revocations stand that stood once and that the store has lost: ends the sessions, raises the epochs to at least
+    /// these (and ends the sessions below), and publishes all of them again. What stands already stays as it is.
+    ///
+    /// # Errors
+    /// If the store does not answer; some may have been restored then.
+    async fn restore(&self, lost: &[Revocation]) -> Result<(), StoreError>;
 
     /// The instant of the store's clock.
     ///
@@ -197,16 +205,6 @@ pub enum RotateAnswer {
     Upgrade(Option<Row>),
 }
 
-/// Where to read the revocation feed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "a store must treat every kind")]
-pub enum FeedPosition {
-    /// Everything of this last span of time.
-    Window(Duration),
-    /// What comes after this number, which an earlier batch gave.
-    After(u64),
-}
-
 /// What a session that goes on under a new id was read to hold, so that no change made meanwhile is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "the contract suite and stores of others build it")]
@@ -215,18 +213,6 @@ pub struct Seen {
     pub claims_version: u64,
     /// Its data, in any order.
     pub fields: Vec<(FieldTag, Vec<u8>)>,
-}
-
-/// Entries of the revocation feed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "stores of others build it")]
-pub struct FeedBatch {
-    /// The entries, and when each was made.
-    pub entries: Vec<(Revocation, Timestamp)>,
-    /// Where to go on.
-    pub position: FeedPosition,
-    /// Since when the feed misses nothing: the birth of this store. What a cookie from before says, the store must confirm.
-    pub complete_since: Timestamp,
 }
 
 /// The store did not do what was asked; whether it will have been done is not known.

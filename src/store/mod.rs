@@ -3,9 +3,12 @@
 //!
 //! ```text
 //! contract      the Store trait: its verbs and what each promises
+//! feed          the revocation feed's entries and places in it
 //! row           what a store keeps of a session
 //! steps         the verbs' rules over rows, for stores that run Rust inside their atomic step
 //! memory        in this process; sqlite: in a file, shared by the processes of one machine
+//! optimistic    rotation and commit for servers that hold no lock for us: redis, postgres
+//! row_bytes     a row as bytes, for those
 //! revocations   what must not be admitted although its cookie is fresh, and the feed that fills it
 //! vault         sealing at rest
 //! registry      what is done to the sessions of one origin: create, renew, end, list
@@ -18,10 +21,21 @@
 //! user's data: their keys are derived from the session id, which only the browser's credentials hold.
 
 mod contract;
+mod feed;
 mod memory;
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+mod open_error;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod optimistic;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 mod registry;
 mod revocations;
 mod row;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod row_bytes;
 mod session_data;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -31,16 +45,23 @@ mod vault;
 mod watcher;
 
 pub use contract::{
-    CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-    RotateAnswer, RotateRequest, Seen, Store, StoreError,
+    CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest, Seen,
+    Store, StoreError,
 };
+pub use feed::{FeedBatch, FeedMark, FeedPosition};
 pub use memory::MemoryStore;
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+pub use open_error::StoreOpenError;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
+#[cfg(feature = "redis")]
+pub use redis::{RedisOptions, RedisStore};
 pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
 pub use revocations::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
 pub(crate) use session_data::{Asking, CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOpenError, SqliteStore};
+pub use sqlite::SqliteStore;
 pub use steps::{
     RotateStep, RowChange, commit_row, is_as_seen, is_live, may_move, rotate_row, supersede_row,
 };

@@ -150,3 +150,7 @@ pub fn supersede_row(
     keeper.sign(id, &mut after);
     Some(after)
 }
+
+/// A session is seldom authenticated anew more often than this within its life. Those before that many are not followed.
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+pub(super) const MOST_PREDECESSORS: usize = 64;

@@ -8,7 +8,8 @@ use std::{
 use tokio::task::JoinHandle;
 
 use super::{
-    contract::{FeedBatch, FeedPosition, StoreError},
+    contract::StoreError,
+    feed::{FeedBatch, FeedPosition},
     registry::Registry,
 };
 use crate::events::StoreVerb;
@@ -34,18 +35,17 @@ impl Registry {
     async fn sync(&self) -> Result<FeedPosition, StoreError> {
         self.measure_offset().await?;
         let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
-        let (position, complete_since) = (batch.position, batch.complete_since);
-        self.take(batch);
-        self.revocations.set_synced(complete_since);
-        Ok(position)
+        self.take(&batch);
+        self.revocations.set_synced(batch.complete_since);
+        Ok(batch.position)
     }
 
-    fn take(&self, batch: FeedBatch) {
+    fn take(&self, batch: &FeedBatch) {
         let now = self.now();
-        for (revocation, at) in batch.entries {
-            let until = at + self.window();
+        for (revocation, at) in &batch.entries {
+            let until = *at + self.window();
             if now < until {
-                self.revocations.insert(revocation, until);
+                self.revocations.insert(*revocation, until);
             }
         }
     }
@@ -100,10 +100,10 @@ async fn follow(registry: Arc<Registry>) -> Result<(), StoreError> {
     drop(registry);
     let followed = async {
         loop {
-            let batch = store.subscribe(position).await?;
-            position = batch.position;
+            let batch = store.subscribe(position.clone()).await?;
             let Some(registry) = weak.upgrade() else { return Ok(()) };
-            registry.take(batch);
+            registry.take(&batch);
+            position = batch.position;
         }
     };
     // Taking a batch does not wait, so the timeout cannot cut between reading an entry and taking it.

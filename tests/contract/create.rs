@@ -72,7 +72,7 @@ pub(crate) async fn a_login_ends_the_session_it_replaces_in_the_same_step(stage:
     assert_eq!(new.predecessor, None, "nothing is left that would have to end with it");
     assert_eq!(stage.load(id(3)).await, Some((new, Fields::new())));
     let ended = [id(2), id(1)].map(Revocation::Session);
-    assert_eq!(stage.feed().await, [[Revocation::Superseded(id(1))].as_slice(), &ended].concat());
+    stage.assert_told(&[&[Revocation::Superseded(id(1))], &ended]).await;
     stage.assert_wiped(id(1)).await;
     stage.assert_wiped(id(2)).await;
 }

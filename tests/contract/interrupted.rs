@@ -58,6 +58,7 @@ pub(crate) async fn a_commit_cut_short_is_done_or_not_done(stage: Stage) {
         let request = CommitRequest { fields: fields.into(), edit: true, ..commit(id(1)) };
         let done = cut(stage.store.commit(request), number).await;
         assert_usable(&stage).await;
+        stage.settle(id(1)).await;
         let (row, fields) = stage.load(id(1)).await.unwrap();
         assert_eq!(fields.get(&tag(1)), fields.get(&tag(2)), "cut {number}");
         let written = fields.get(&tag(1)).is_some_and(|value| *value == number.to_be_bytes());
@@ -81,6 +82,7 @@ pub(crate) async fn a_rotation_cut_short_is_done_or_not_done(stage: Stage) {
         let request = RotateRequest { idle: (ABSOLUTE, ABSOLUTE), ..renewal(id(1), presented) };
         let done = cut(stage.store.rotate(request), number).await;
         assert_usable(&stage).await;
+        stage.settle(id(1)).await;
         let row = stage.loaded(id(1)).await;
         if row == before {
             assert!(done.is_none(), "cut {number}: what was answered is written");
@@ -104,6 +106,7 @@ pub(crate) async fn a_revocation_cut_short_is_done_or_not_done(stage: Stage) {
         let row = stage.create_with(id, tag(1), b"cart").await;
         let done = cut(stage.store.revoke(&id), number).await;
         assert_usable(&stage).await;
+        stage.settle(id).await;
         match stage.load(id).await {
             None => told.push(Revocation::Session(id)),
             whole => {

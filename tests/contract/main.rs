@@ -24,6 +24,7 @@ mod interrupted;
 mod keeper;
 mod list;
 mod purge;
+mod restore;
 mod rotate;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -35,6 +36,9 @@ macro_rules! promises {
         $(mod $verb {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $promise() {
+                if !<$harness as crate::harness::Harness>::is_there() {
+                    return;
+                }
                 let stage = crate::stage::Stage::set::<$harness>().await;
                 crate::stage::within(crate::stage::TEST_LIMIT, crate::$verb::$promise(stage)).await;
             })*
@@ -118,6 +122,11 @@ macro_rules! hold_to_contract {
                     a_dropped_subscription_loses_nothing,
                     the_store_tells_the_instant_of_its_clock,
                 }
+                restore {
+                    what_is_restored_is_ended_and_published,
+                    a_restored_epoch_ends_nobody_who_came_after_it,
+                    restoring_the_newest_id_ends_its_predecessors,
+                }
                 interrupted {
                     a_commit_cut_short_is_done_or_not_done,
                     a_rotation_cut_short_is_done_or_not_done,
@@ -137,3 +146,11 @@ macro_rules! hold_to_contract {
 hold_to_contract!(memory, crate::harness::Memory);
 #[cfg(feature = "sqlite")]
 hold_to_contract!(sqlite_store, crate::harness::Sqlite);
+#[cfg(feature = "redis")]
+hold_to_contract!(redis_alone, crate::harness::Redis<crate::harness::Alone>);
+#[cfg(feature = "redis")]
+hold_to_contract!(redis_sentinel, crate::harness::Redis<crate::harness::Sentinel>);
+#[cfg(feature = "redis")]
+hold_to_contract!(redis_cluster, crate::harness::Redis<crate::harness::Cluster>);
+#[cfg(feature = "postgres")]
+hold_to_contract!(postgres, crate::harness::Postgres);

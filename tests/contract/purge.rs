@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use portcullis::store::{NewSession, Replacement, Revocation};
+use portcullis::store::{NewSession, Replacement, Revocation, Row};
 
-use crate::stage::{Fields, IDLE, MILLI, Stage, WINDOW, id, session, subject, tag};
+use crate::stage::{ABSOLUTE, Fields, IDLE, MILLI, Stage, WINDOW, id, session, subject, tag};
 
 /// Purges until nothing is left to purge. How many sessions went.
 async fn purge(stage: &Stage, window: Duration) -> u64 {
@@ -26,12 +26,15 @@ pub(crate) async fn a_purge_removes_what_is_over_and_nothing_else(stage: Stage) 
     }
     stage.clock.advance(MILLI);
     let (live, superseded) = (id(OVER), id(OVER + 1));
-    let row = stage.create_with(live, tag(1), b"new").await;
-    stage.create(superseded, stage.row_of(subject(1))).await;
-    stage.replace(id(OVER + 2), Replacement::Supersede(superseded)).await.unwrap();
+    let lasting = Row { deadline: stage.now() + ABSOLUTE, ..stage.row() };
+    let new = NewSession { fields: vec![(tag(1), b"new".to_vec())], ..session(live, lasting.clone()) };
+    let row = stage.store.create(new).await.unwrap();
+    stage.create(superseded, Row { subject: Some(subject(1)), ..lasting.clone() }).await;
+    let replaces = Some(Replacement::Supersede(superseded));
+    stage.store.create(NewSession { replaces, ..session(id(OVER + 2), lasting) }).await.unwrap();
     assert_eq!(purge(&stage, WINDOW).await, 0);
-    stage.clock.advance(IDLE - MILLI);
-    assert_eq!(purge(&stage, WINDOW).await, u64::from(OVER));
+    stage.clock.advance(IDLE - MILLI + stage.purges_by());
+    assert_eq!(purge(&stage, WINDOW).await, stage.purged(u64::from(OVER)));
     assert_eq!(stage.load(live).await, Some((row, [(tag(1), b"new".to_vec())].into())));
     stage.loaded(superseded).await;
     // Their ids are free again, and none of their data is left.

@@ -53,6 +53,16 @@ impl Stage {
         self.harness.open().await
     }
 
+    /// How many sessions that are over a purge is to count.
+    pub(crate) fn purged(&self, over: u64) -> u64 {
+        if self.harness.expires_by_itself() { 0 } else { over }
+    }
+
+    /// How long after its end a session may lie there before a purge takes it.
+    pub(crate) fn purges_by(&self) -> Duration {
+        self.harness.purges_by()
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -140,6 +150,34 @@ impl Stage {
     pub(crate) async fn feed(&self) -> Vec<Revocation> {
         let batch = self.window(ABSOLUTE).await;
         batch.entries.into_iter().map(|(revocation, _)| revocation).collect()
+    }
+
+    /// Asserts that these and no others are in the feed. The ids of one chain may end in any order.
+    pub(crate) async fn assert_told(&self, expected: &[&[Revocation]]) {
+        let sorted = |mut entries: Vec<Revocation>| {
+            entries.sort_by_key(|revocation| match revocation {
+                Revocation::Session(id) => (1, id.as_bytes().to_vec(), 0),
+                Revocation::Claims(id, version) => (2, id.as_bytes().to_vec(), *version),
+                Revocation::Subject(subject, epoch) => (3, subject.as_bytes().to_vec(), *epoch),
+                Revocation::Superseded(id) => (4, id.as_bytes().to_vec(), 0),
+            });
+            entries
+        };
+        assert_eq!(sorted(self.feed().await), sorted(expected.concat()));
+    }
+
+    /// Waits until what a caller that went away has sent has come to rest: a server may still be at it.
+    pub(crate) async fn settle(&self, id: StoredId) {
+        if !self.harness.expires_by_itself() {
+            return;
+        }
+        loop {
+            let before = (self.load(id).await, self.feed().await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if (self.load(id).await, self.feed().await) == before {
+                return;
+            }
+        }
     }
 
     /// The end of the feed.

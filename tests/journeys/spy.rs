@@ -12,7 +12,7 @@ use portcullis::{
     id::{StoredId, SubjectKey},
     store::{
         CommitRequest, CreateError, FeedBatch, FeedPosition, FieldTag, IndexMismatch, NewSession,
-        Replacement, RotateAnswer, RotateRequest, Row, Store, StoreError,
+        Replacement, Revocation, RotateAnswer, RotateRequest, Row, Store, StoreError,
     },
 };
 
@@ -134,6 +134,11 @@ impl Store for Spy {
     async fn subscribe(&self, from: FeedPosition) -> Result<FeedBatch, StoreError> {
         self.asked(StoreVerb::Subscribe, None)?;
         self.store.subscribe(from).await
+    }
+
+    async fn restore(&self, lost: &[Revocation]) -> Result<(), StoreError> {
+        self.asked(StoreVerb::Revoke, None)?;
+        self.store.restore(lost).await
     }
 
     async fn ping(&self) -> Result<Timestamp, StoreError> {

@@ -4,7 +4,8 @@ use sqlx::{Executor, Sqlite};
 
 use super::{
     super::{
-        contract::{FeedPosition, StoreError},
+        contract::StoreError,
+        feed::{FeedMark, FeedPosition},
         revocations::Revocation,
     },
     columns::{Done, Step, before, instant, signed, unsigned},
@@ -34,13 +35,13 @@ pub(super) async fn publish(step: &mut Step<'_>, revocation: &Revocation, now: T
 
 pub(super) async fn read<'e>(
     from: impl Executor<'e, Database = Sqlite>,
-    position: FeedPosition,
+    position: &FeedPosition,
     now: Timestamp,
 ) -> Done<(Vec<(Revocation, Timestamp)>, FeedPosition)> {
     // The last number is read in the same statement as the entries: what is written between two would be missed.
     let (at, after) = match position {
-        FeedPosition::Window(window) => (before(now, window), 0),
-        FeedPosition::After(last) => (0, signed(last)),
+        FeedPosition::Window(window) => (before(now, *window), 0),
+        FeedPosition::After(mark) => (0, signed(mark.number())),
     };
     let found: Vec<(i64, i64, i64, Vec<u8>, i64)> = sqlx::query_as(concat!(
         "SELECT number, at, kind, subject_of, value FROM portcullis_revocations WHERE number > ? AND at >= ? ",
@@ -63,7 +64,7 @@ pub(super) async fn read<'e>(
         };
         Some((revocation, Timestamp::from_millis(unsigned(at))))
     };
-    Ok((found.into_iter().filter_map(entry).collect(), FeedPosition::After(last)))
+    Ok((found.into_iter().filter_map(entry).collect(), FeedPosition::After(FeedMark::of_number(last))))
 }
 
 const SESSION: i64 = 1;

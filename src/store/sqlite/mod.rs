@@ -28,9 +28,11 @@ use tokio::sync::Notify;
 
 use super::{
     contract::{
-        CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-        RotateAnswer, RotateRequest, Seen, Store, StoreError,
+        CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest,
+        Seen, Store, StoreError,
     },
+    feed::{FeedBatch, FeedPosition},
+    open_error::StoreOpenError,
     revocations::Revocation,
     row::{FieldTag, Row},
     steps::{RowChange, commit_row, is_as_seen, may_move, rotate_row, supersede_row},
@@ -39,7 +41,6 @@ use crate::{
     clock::{Clock, SystemClock, Timestamp},
     id::{StoredId, SubjectKey},
 };
-pub use schema::SqliteOpenError;
 
 /// A store in an SQLite file. Clones share it.
 ///
@@ -65,7 +66,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// If the file cannot be opened or written, is no database, or was made by a later version.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self, SqliteOpenError> {
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreOpenError> {
         Self::open_with_clock(path, Arc::new(SystemClock)).await
     }
 
@@ -76,7 +77,7 @@ impl SqliteStore {
     pub async fn open_with_clock(
         path: impl AsRef<Path>,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, SqliteOpenError> {
+    ) -> Result<Self, StoreOpenError> {
         let path = path.as_ref();
         schema::make_file(path)?;
         let options = SqliteConnectOptions::new()
@@ -86,7 +87,7 @@ impl SqliteStore {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT);
-        let refused = |error: &sqlx::Error| SqliteOpenError::refused(path, error);
+        let refused = |error: &sqlx::Error| schema::refused(path, error);
         // One connection writes: writers of this process queue in order, and none of them spins on SQLite's lock.
         let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(BUSY_TIMEOUT);
         let writer = connect(writer, &options).await.map_err(|error| refused(&error))?;
@@ -231,8 +232,8 @@ impl Store for SqliteStore {
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         let (mut step, now) = self.step().await?;
         let live = rows::list(&mut *step, subject, now).await?.len();
-        let epoch = rows::raise_epoch(&mut step, subject).await?;
-        rows::remove_all(&mut step, subject).await?;
+        let epoch = rows::epoch(&mut step, subject).await? + 1;
+        rows::end_below(&mut step, subject, epoch).await?;
         feed::publish(&mut step, &Revocation::Subject(*subject, epoch), now).await?;
         self.finish(step, true).await?;
         Ok(u64::try_from(live).unwrap_or(u64::MAX))
@@ -261,13 +262,30 @@ impl Store for SqliteStore {
             let news = self.0.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let (entries, position) = feed::read(&self.0.readers, from, self.0.clock.now()).await?;
+            let (entries, position) = feed::read(&self.0.readers, &from, self.0.clock.now()).await?;
             if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
                 return Ok(FeedBatch { entries, position, complete_since: self.0.born });
             }
             // This process's own steps wake it at once, those of other processes are seen at the next look.
             let _ = tokio::time::timeout(POLL, news).await;
         }
+    }
+
+    async fn restore(&self, lost: &[Revocation]) -> Result<(), StoreError> {
+        let (mut step, now) = self.step().await?;
+        for revocation in lost {
+            match revocation {
+                Revocation::Session(id) => rows::end(&mut step, id, now).await?,
+                Revocation::Subject(subject, epoch) => {
+                    rows::end_below(&mut step, subject, *epoch).await?;
+                    feed::publish(&mut step, revocation, now).await?;
+                }
+                Revocation::Claims(..) | Revocation::Superseded(_) => {
+                    feed::publish(&mut step, revocation, now).await?;
+                }
+            }
+        }
+        self.finish(step, true).await
     }
 
     async fn ping(&self) -> Result<Timestamp, StoreError> {

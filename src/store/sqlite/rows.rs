@@ -9,7 +9,7 @@ use super::{
         contract::StoreError,
         revocations::Revocation,
         row::{FieldTag, Row},
-        steps::is_live,
+        steps::{MOST_PREDECESSORS, is_live},
     },
     columns::{Done, Found, Step, before, instant, signed, unsigned},
     feed::publish,
@@ -185,9 +185,20 @@ pub(super) async fn outdate_predecessors(
     Ok(())
 }
 
-pub(super) async fn remove_all(step: &mut Step<'_>, subject: &SubjectKey) -> Done {
-    sqlx::query("DELETE FROM portcullis_sessions WHERE subject = ?")
+/// Raises a user's epoch to at least `epoch`, and ends the sessions below it.
+pub(super) async fn end_below(step: &mut Step<'_>, subject: &SubjectKey, epoch: u64) -> Done {
+    sqlx::query(concat!(
+        "INSERT INTO portcullis_subjects (subject, epoch) VALUES (?, ?) ",
+        "ON CONFLICT (subject) DO UPDATE SET epoch = MAX(epoch, excluded.epoch)"
+    ))
+    .bind(subject.as_bytes().as_slice())
+    .bind(signed(epoch))
+    .execute(&mut **step)
+    .await
+    .map_err(StoreError::new)?;
+    sqlx::query("DELETE FROM portcullis_sessions WHERE subject = ? AND epoch < ?")
         .bind(subject.as_bytes().as_slice())
+        .bind(signed(epoch))
         .execute(&mut **step)
         .await
         .map_err(StoreError::new)?;
@@ -201,18 +212,6 @@ pub(super) async fn epoch(step: &mut Step<'_>, subject: &SubjectKey) -> Done<u64
         .await
         .map_err(StoreError::new)?;
     Ok(found.map_or(0, |(epoch,)| unsigned(epoch)))
-}
-
-pub(super) async fn raise_epoch(step: &mut Step<'_>, subject: &SubjectKey) -> Done<u64> {
-    let (epoch,): (i64,) = sqlx::query_as(concat!(
-        "INSERT INTO portcullis_subjects (subject, epoch) VALUES (?, 1) ",
-        "ON CONFLICT (subject) DO UPDATE SET epoch = epoch + 1 RETURNING epoch"
-    ))
-    .bind(subject.as_bytes().as_slice())
-    .fetch_one(&mut **step)
-    .await
-    .map_err(StoreError::new)?;
-    Ok(unsigned(epoch))
 }
 
 /// Deletes up to `batch` sessions that are over, and the feed's entries before the window.
@@ -248,6 +247,3 @@ async fn widest_window(step: &mut Step<'_>, window: Duration) -> Done<Duration> 
     .map_err(StoreError::new)?;
     Ok(widest.try_into().map_or(window, |widest| Duration::from_millis(u64::from_be_bytes(widest))))
 }
-
-/// A session is seldom authenticated anew more often than this within its life. One that is takes no new claims any more.
-const MOST_PREDECESSORS: usize = 64;

@@ -1,60 +1,34 @@
 //! The tables, and how a file comes to have them.
 
-use std::{fmt, fs::OpenOptions, io::ErrorKind, path::Path};
+use std::{fs::OpenOptions, io::ErrorKind, path::Path};
 
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
-use super::super::contract::StoreError;
+use super::super::{contract::StoreError, open_error::StoreOpenError};
 use crate::clock::Timestamp;
 
-/// Why the file is no session store, and what to do about it.
-///
-/// `Debug` says the same as `Display`, because `main` shows an error with `Debug`.
-pub struct SqliteOpenError {
-    fault: String,
-    remedy: &'static str,
+pub(super) fn refused(path: &Path, error: &sqlx::Error) -> StoreOpenError {
+    StoreOpenError::new(
+        format!("the session database {} cannot be opened ({error})", path.display()),
+        "check that its folder exists, that this process may write there, and that it is an SQLite file",
+    )
 }
-
-impl SqliteOpenError {
-    pub(super) fn refused(path: &Path, error: &sqlx::Error) -> Self {
-        Self {
-            fault: format!("the session database {} cannot be opened ({error})", path.display()),
-            remedy: "check that its folder exists, that this process may write there, and that it is an SQLite file",
-        }
-    }
-}
-
-impl fmt::Display for SqliteOpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}. Remedy: {}.", self.fault, self.remedy)
-    }
-}
-
-impl fmt::Debug for SqliteOpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for SqliteOpenError {}
 
 /// Makes the file for its owner alone, if it is not there. SQLite gives its two companions the same mode.
-pub(super) fn make_file(path: &Path) -> Result<(), SqliteOpenError> {
+pub(super) fn make_file(path: &Path) -> Result<(), StoreOpenError> {
     let name = path.to_string_lossy();
     if name.is_empty() || name == ":memory:" || name.starts_with("file:") {
-        return Err(SqliteOpenError {
-            fault: format!("the session database `{name}` is no file"),
-            remedy: "name a file, or use MemoryStore",
-        });
+        return Err(StoreOpenError::new(
+            format!("the session database `{name}` is no file"),
+            "name a file, or use MemoryStore",
+        ));
     }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            Err(SqliteOpenError::refused(path, &sqlx::Error::Io(error)))
-        }
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(refused(path, &sqlx::Error::Io(error))),
         _ => Ok(()),
     }
 }
@@ -67,8 +41,8 @@ pub(super) async fn migrate(
     writer: &SqlitePool,
     path: &Path,
     now: Timestamp,
-) -> Result<(Option<[u8; 16]>, Timestamp), SqliteOpenError> {
-    let failed = |error: sqlx::Error| SqliteOpenError::refused(path, &error);
+) -> Result<(Option<[u8; 16]>, Timestamp), StoreOpenError> {
+    let failed = |error: sqlx::Error| refused(path, &error);
     let mut step = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     let (version,): (i64,) =
         sqlx::query_as("PRAGMA user_version").fetch_one(&mut *step).await.map_err(failed)?;
@@ -78,19 +52,16 @@ pub(super) async fn migrate(
         sqlx::query_as("SELECT COUNT(*) FROM sqlite_schema").fetch_one(&mut *step).await.map_err(failed)?;
     let is_new = application == 0 && version == 0 && tables == 0;
     if application != APPLICATION && !is_new {
-        return Err(SqliteOpenError {
-            fault: format!("the database {} is another program's", path.display()),
-            remedy: "give sessions a file of their own",
-        });
+        return Err(StoreOpenError::new(
+            format!("the database {} is another program's", path.display()),
+            "give sessions a file of their own",
+        ));
     }
     if version > VERSION {
-        return Err(SqliteOpenError {
-            fault: format!(
-                "the session database {} was made by a later version of portcullis",
-                path.display()
-            ),
-            remedy: "use that version, or another file",
-        });
+        return Err(StoreOpenError::new(
+            format!("the session database {} was made by a later version of portcullis", path.display()),
+            "use that version, or another file",
+        ));
     }
     if version < VERSION {
         sqlx::raw_sql(TABLES).execute(&mut *step).await.map_err(failed)?;

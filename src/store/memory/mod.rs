@@ -1,7 +1,8 @@
 //! Sessions in the memory of this process: for tests, and for sites of one process that may forget.
 
+mod inner;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -12,18 +13,19 @@ use tokio::sync::Notify;
 
 use super::{
     contract::{
-        CommitRequest, CreateError, FeedBatch, FeedPosition, IndexMismatch, NewSession, Replacement,
-        RotateAnswer, RotateRequest, Seen, Store, StoreError,
+        CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest,
+        Store, StoreError,
     },
+    feed::{FeedBatch, FeedMark, FeedPosition},
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{RowChange, commit_row, is_as_seen, is_live, may_move, rotate_row, supersede_row},
-    uniform::Uniform,
+    steps::{RowChange, commit_row, is_live, may_move, rotate_row, supersede_row},
 };
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
     id::{StoredId, SubjectKey},
 };
+use inner::{Inner, Stored};
 
 /// A store in memory. Clones share it; everything is gone when the last one is.
 ///
@@ -36,39 +38,6 @@ struct Shared {
     born: Timestamp,
     inner: Mutex<Inner>,
     news: Notify,
-}
-
-#[derive(Default)]
-struct Inner {
-    sessions: HashMap<StoredId, Stored, Uniform>,
-    subjects: HashMap<SubjectKey, Subject, Uniform>,
-    feed: VecDeque<(u64, Revocation, Timestamp)>,
-    last: u64,
-    index: Option<[u8; 16]>,
-    /// The largest window that anybody purges with.
-    window: Duration,
-}
-
-struct Stored {
-    row: Row,
-    fields: BTreeMap<FieldTag, Vec<u8>>,
-}
-
-impl Stored {
-    fn fields(&self) -> Vec<(FieldTag, Vec<u8>)> {
-        self.fields.iter().map(|(tag, value)| (*tag, value.clone())).collect()
-    }
-
-    fn check(&self, seen: Option<&Seen>) -> Result<(), CreateError> {
-        let fields = if seen.is_some() { self.fields() } else { Vec::new() };
-        if is_as_seen(seen, &self.row, &fields) { Ok(()) } else { Err(CreateError::ReplacedChanged) }
-    }
-}
-
-#[derive(Default)]
-struct Subject {
-    epoch: u64,
-    ids: BTreeSet<StoredId>,
 }
 
 impl MemoryStore {
@@ -203,16 +172,8 @@ impl Store for MemoryStore {
 
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         let (mut inner, now) = self.step();
-        let entry = inner.subjects.entry(*subject).or_default();
-        entry.epoch += 1;
-        let (epoch, ids) = (entry.epoch, std::mem::take(&mut entry.ids));
-        let mut ended = 0;
-        for id in ids {
-            if let Some(stored) = inner.sessions.remove(&id) {
-                ended += u64::from(is_live(&stored.row, 0, now) && stored.row.superseded_at.is_none());
-            }
-        }
-        inner.publish(Revocation::Subject(*subject, epoch), now);
+        let epoch = inner.epoch(subject) + 1;
+        let ended = inner.end_all(*subject, epoch, now);
         drop(inner);
         self.0.news.notify_waiters();
         Ok(ended)
@@ -259,23 +220,39 @@ impl Store for MemoryStore {
             news.as_mut().enable();
             {
                 let (inner, now) = self.step();
-                let entries: Vec<_> = match from {
+                let entries: Vec<_> = match &from {
                     FeedPosition::Window(window) => {
-                        inner.feed.iter().filter(|(_, _, at)| *at + window >= now).collect()
+                        inner.feed.iter().filter(|(_, _, at)| *at + *window >= now).collect()
                     }
-                    FeedPosition::After(last) => inner
+                    FeedPosition::After(mark) => inner
                         .feed
-                        .range(inner.feed.partition_point(|(number, ..)| *number <= last)..)
+                        .range(inner.feed.partition_point(|(number, ..)| *number <= mark.number())..)
                         .collect(),
                 };
                 if !entries.is_empty() || matches!(from, FeedPosition::Window(_)) {
                     let entries = entries.into_iter().map(|(_, revocation, at)| (*revocation, *at)).collect();
-                    let position = FeedPosition::After(inner.last);
+                    let position = FeedPosition::After(FeedMark::of_number(inner.last));
                     return Ok(FeedBatch { entries, position, complete_since: self.0.born });
                 }
             }
             news.await;
         }
+    }
+
+    async fn restore(&self, lost: &[Revocation]) -> Result<(), StoreError> {
+        let (mut inner, now) = self.step();
+        for revocation in lost {
+            match *revocation {
+                Revocation::Session(id) => inner.end(&id, now),
+                Revocation::Subject(subject, epoch) => {
+                    inner.end_all(subject, epoch, now);
+                }
+                Revocation::Claims(..) | Revocation::Superseded(_) => inner.publish(*revocation, now),
+            }
+        }
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(())
     }
 
     async fn ping(&self) -> Result<Timestamp, StoreError> {
@@ -285,52 +262,6 @@ impl Store for MemoryStore {
     fn claim_index(&self, check: [u8; 16]) -> Result<(), IndexMismatch> {
         let (mut inner, _) = self.step();
         if *inner.index.get_or_insert(check) == check { Ok(()) } else { Err(IndexMismatch::new()) }
-    }
-}
-
-impl Inner {
-    fn epoch(&self, subject: &SubjectKey) -> u64 {
-        self.subjects.get(subject).map_or(0, |subject| subject.epoch)
-    }
-
-    fn live(&self, id: &StoredId, now: Timestamp) -> Option<&Stored> {
-        let stored = self.sessions.get(id)?;
-        let epoch = stored.row.subject.map_or(0, |subject| self.epoch(&subject));
-        is_live(&stored.row, epoch, now).then_some(stored)
-    }
-
-    fn live_mut(&mut self, id: &StoredId, now: Timestamp) -> Option<&mut Stored> {
-        let stored = self.sessions.get_mut(id)?;
-        let subject = stored.row.subject.and_then(|subject| self.subjects.get(&subject));
-        is_live(&stored.row, subject.map_or(0, |subject| subject.epoch), now).then_some(stored)
-    }
-
-    fn write(&mut self, id: &StoredId, row: Row) {
-        if let Some(stored) = self.sessions.get_mut(id) {
-            stored.row = row;
-        }
-    }
-
-    fn remove(&mut self, id: &StoredId) -> Option<Stored> {
-        let stored = self.sessions.remove(id)?;
-        if let Some(subject) = stored.row.subject.and_then(|subject| self.subjects.get_mut(&subject)) {
-            subject.ids.remove(id);
-        }
-        Some(stored)
-    }
-
-    /// Ends a session and those whose newer id it is. Published also where nothing is found: a cookie may be out there.
-    fn end(&mut self, id: &StoredId, now: Timestamp) {
-        let mut next = Some(*id);
-        while let Some(id) = next {
-            self.publish(Revocation::Session(id), now);
-            next = self.remove(&id).and_then(|stored| stored.row.predecessor);
-        }
-    }
-
-    fn publish(&mut self, revocation: Revocation, now: Timestamp) {
-        self.last += 1;
-        self.feed.push_back((self.last, revocation, now));
     }
 }
 

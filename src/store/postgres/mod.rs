@@ -1,0 +1,384 @@
+//! Sessions in PostgreSQL 13 or later.
+//!
+//! ```text
+//! schema   the tables          sql       the statements, each one atomic step
+//! pool     connections         sessions  one session
+//! feed     outbox and notifications
+//! ```
+
+mod feed;
+mod pool;
+mod schema;
+mod sessions;
+mod sql;
+
+use std::{
+    fmt,
+    str::FromStr as _,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use sqlx::postgres::PgConnectOptions;
+
+use super::{
+    contract::{
+        CommitRequest, CreateError, IndexMismatch, NewSession, RotateAnswer, RotateRequest, Store, StoreError,
+    },
+    feed::{FeedBatch, FeedPosition},
+    open_error::StoreOpenError,
+    optimistic,
+    revocations::Revocation,
+    row::{FieldTag, Row},
+    steps::is_live,
+};
+use crate::{
+    clock::{Clock, Timestamp},
+    id::{StoredId, SubjectKey},
+};
+use pool::Pool;
+
+/// A store in PostgreSQL. Clones share it, its connections, and the one that listens.
+///
+/// The tables are made, and are named `portcullis_…`. A renewal updates its row in place and touches no index.
+/// `synchronous_commit` must stay on, as it is by default: a revocation that PostgreSQL has confirmed is then never taken
+/// back.
+///
+/// Round trips: a read one; a write one; a renewal two (what is there, what takes its place); a login four to six.
+///
+/// **Behind a transaction pooler** (`PgBouncer` and the like) it works where the pooler keeps prepared statements apart
+/// (`PgBouncer` 1.21 with `max_prepared_statements`). Notifications do not pass such a pooler; that is found out, and the
+/// feed is then looked at every 100 ms. The option [`schema`](PostgresOptions::schema) does not pass it either: set the
+/// role's `search_path` instead.
+#[derive(Clone)]
+pub struct PostgresStore(Arc<Shared>);
+
+struct Shared {
+    pool: Arc<Pool>,
+    channel: String,
+    /// A test's clock, in place of the server's.
+    clock: Option<Arc<dyn Clock>>,
+    born: Timestamp,
+    news: Arc<feed::News>,
+    index: Mutex<Option<[u8; 16]>>,
+    index_written: AtomicBool,
+}
+
+impl PostgresStore {
+    /// Connects, and makes the tables if they are not there. Several instances may do so at once.
+    ///
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` for TLS against the certificates that the
+    /// system trusts.
+    ///
+    /// # Errors
+    /// If the URL is none, nobody answers there, the password or the user's rights are wrong, or the tables are of another
+    /// version.
+    pub async fn open(url: &str) -> Result<Self, StoreOpenError> {
+        PostgresOptions::new(url).open().await
+    }
+}
+
+/// How a store in PostgreSQL is opened, where the URL does not say it all.
+pub struct PostgresOptions {
+    url: String,
+    schema: Option<String>,
+    connections: u32,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl PostgresOptions {
+    /// The options of [`PostgresStore::open`].
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), schema: None, connections: 10, clock: None }
+    }
+
+    /// Keeps the tables in this schema, which is made if it is not there; otherwise they go where the role's `search_path`
+    /// says. Letters, digits and underscores.
+    #[must_use]
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// Opens at most so many connections (10), of which one listens. A renewal holds one for about a millisecond.
+    #[must_use]
+    pub const fn connections(mut self, connections: u32) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// Takes another clock in place of the server's, for tests. Give the layer the same one.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open(self) -> Result<PostgresStore, StoreOpenError> {
+        let Self { url, schema, connections, clock } = self;
+        let is_name = |name: &String| {
+            let mut bytes = name.bytes();
+            name.len() <= 40
+                && bytes.next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphabetic())
+                && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        };
+        if let Some(schema) = schema.as_ref().filter(|schema| !is_name(schema)) {
+            return Err(StoreOpenError::new(
+                format!("`{schema}` is no name of a schema"),
+                "use up to 40 letters, digits and underscores, beginning with no digit",
+            ));
+        }
+        if connections < 2 {
+            return Err(StoreOpenError::new(
+                "the store may open fewer than two connections",
+                "allow two: one listens",
+            ));
+        }
+        let wrong = || {
+            StoreOpenError::new(
+                "this is no URL of a PostgreSQL",
+                "write postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+            )
+        };
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(wrong());
+        }
+        let mut options =
+            PgConnectOptions::from_str(&url).map_err(|_| wrong())?.application_name("portcullis");
+        if let Some(schema) = &schema {
+            options = options.options([("search_path", schema)]);
+        }
+        let place = format!(
+            "{}:{}/{}",
+            options.get_host(),
+            options.get_port(),
+            options.get_database().unwrap_or_default()
+        );
+        let pool = Pool::open(options, connections).await.map_err(|error| schema::refused(&place, &error))?;
+        let now = clock.as_ref().map(|clock| signed(clock.now().as_millis()));
+        let (index, born) = schema::migrate(&pool.get(), &place, schema.as_deref(), now).await?;
+        let shared = Arc::new(Shared {
+            pool,
+            channel: format!("portcullis_{}", schema.unwrap_or_default()),
+            clock,
+            born,
+            news: Arc::default(),
+            index_written: AtomicBool::new(index.is_some()),
+            index: Mutex::new(index),
+        });
+        tokio::spawn(feed::listen(Arc::downgrade(&shared)));
+        Ok(PostgresStore(shared))
+    }
+}
+
+impl Shared {
+    /// The instant of a test's clock; none lets the server's count.
+    fn clock(&self) -> Option<i64> {
+        self.clock.as_ref().map(|clock| signed(clock.now().as_millis()))
+    }
+
+    /// The check value of the index secret, while it is not known to be written.
+    fn unwritten_index(&self) -> Option<[u8; 16]> {
+        let claimed = *self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        claimed.filter(|_| !self.index_written.load(Ordering::Acquire))
+    }
+
+    fn index_is_written(&self) {
+        self.index_written.store(true, Ordering::Release);
+    }
+
+    async fn publish_one(&self, revocation: &Revocation) -> Result<(), StoreError> {
+        let (kinds, of, numbers) = feed::entries(std::slice::from_ref(revocation));
+        let published = self.pool.run(|pool| {
+            let query = sqlx::query(sql::PUBLISH)
+                .bind(kinds.clone())
+                .bind(of.clone())
+                .bind(numbers.clone())
+                .bind(self.channel.clone())
+                .bind(self.clock());
+            async move { query.execute(&pool).await }
+        });
+        published.await.map(drop)
+    }
+
+    /// Raises a user's epoch, by one or to at least `epoch`, and ends the sessions below. How many there were.
+    async fn end_all(&self, subject: &SubjectKey, epoch: Option<u64>) -> Result<u64, StoreError> {
+        let ended: (i64, i64) = self
+            .pool
+            .run(|pool| {
+                let query = sqlx::query_as(sql::END_ALL)
+                    .bind(subject.as_bytes().to_vec())
+                    .bind(epoch.map(signed))
+                    .bind(self.channel.clone())
+                    .bind(self.clock());
+                async move { query.fetch_one(&pool).await }
+            })
+            .await?;
+        Ok(unsigned(ended.0))
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
+        self.0.create(&new).await
+    }
+
+    async fn load(&self, id: &StoredId) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
+        let clock = self.0.clock();
+        let lines: Vec<(Vec<u8>, i64, Option<Vec<u8>>, Option<Vec<u8>>)> = self
+            .0
+            .pool
+            .run(|pool| async move {
+                sqlx::query_as(sql::LOAD).bind(id.as_bytes().as_slice()).bind(clock).fetch_all(&pool).await
+            })
+            .await?;
+        let Some((row, now, ..)) = lines.first() else { return Ok(None) };
+        let row = sessions::row_of(row);
+        if !is_live(&row, 0, instant(*now)) {
+            return Ok(None);
+        }
+        let fields = lines.into_iter().filter_map(|(_, _, tag, value)| Some((tag?, value?))).collect();
+        Ok(Some((row, tagged(fields))))
+    }
+
+    async fn commit(&self, request: CommitRequest<'_>) -> Result<Option<Row>, StoreError> {
+        if request.edit || request.deadline.is_some() {
+            return optimistic::commit(&*self.0, &request).await;
+        }
+        let put = self.0.put(&request.id, &request.fields).await?;
+        Ok(optimistic::taken(&request, put))
+    }
+
+    async fn rotate(&self, request: RotateRequest<'_>) -> Result<RotateAnswer, StoreError> {
+        optimistic::rotate(&*self.0, &request).await
+    }
+
+    async fn revoke(&self, id: &StoredId) -> Result<bool, StoreError> {
+        self.0.end_session(id).await
+    }
+
+    async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
+        self.0.end_all(subject, None).await
+    }
+
+    async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
+        let clock = self.0.clock();
+        let found: Vec<(Vec<u8>, Vec<u8>, i64)> = self
+            .0
+            .pool
+            .run(|pool| async move {
+                sqlx::query_as(sql::LIST)
+                    .bind(subject.as_bytes().as_slice())
+                    .bind(clock)
+                    .fetch_all(&pool)
+                    .await
+            })
+            .await?;
+        let session = |(id, row, now): (Vec<u8>, Vec<u8>, i64)| {
+            let (id, row) = (StoredId::from_bytes(id.try_into().ok()?), sessions::row_of(&row));
+            is_live(&row, 0, instant(now)).then_some((id, row))
+        };
+        Ok(found.into_iter().filter_map(session).collect())
+    }
+
+    async fn purge(&self, window: Duration) -> Result<u64, StoreError> {
+        let (shared, mut purged) = (&self.0, 0);
+        loop {
+            let clock = shared.clock();
+            let batch = shared.pool.run(|pool| async move {
+                sqlx::query(sql::PURGE).bind(PURGE_BATCH).bind(clock).execute(&pool).await
+            });
+            let batch = batch.await?.rows_affected();
+            purged += batch;
+            if batch < unsigned(PURGE_BATCH) {
+                break;
+            }
+        }
+        let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+        let clock = shared.clock();
+        let feed = shared.pool.run(|pool| async move {
+            sqlx::query(sql::PURGE_FEED).bind(window).bind(clock).execute(&pool).await
+        });
+        feed.await?;
+        Ok(purged)
+    }
+
+    async fn subscribe(&self, from: FeedPosition) -> Result<FeedBatch, StoreError> {
+        match from {
+            FeedPosition::Window(window) => self.0.window(window).await,
+            FeedPosition::After(mark) => self.0.after(&mark).await,
+        }
+    }
+
+    async fn restore(&self, lost: &[Revocation]) -> Result<(), StoreError> {
+        for revocation in lost {
+            match revocation {
+                Revocation::Session(id) => {
+                    self.0.end_session(id).await?;
+                }
+                Revocation::Subject(subject, epoch) => {
+                    self.0.end_all(subject, Some(*epoch)).await?;
+                }
+                Revocation::Claims(..) | Revocation::Superseded(_) => self.0.publish_one(revocation).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn ping(&self) -> Result<Timestamp, StoreError> {
+        let clock = self.0.clock();
+        let now: (i64,) = self
+            .0
+            .pool
+            .run(|pool| async move { sqlx::query_as(sql::NOW).bind(clock).fetch_one(&pool).await })
+            .await?;
+        Ok(instant(now.0))
+    }
+
+    fn claim_index(&self, check: [u8; 16]) -> Result<(), IndexMismatch> {
+        let mut index = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if *index.get_or_insert(check) == check { Ok(()) } else { Err(IndexMismatch::new()) }
+    }
+}
+
+fn tagged(fields: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(FieldTag, Vec<u8>)> {
+    let field = |(tag, value): (Vec<u8>, _)| Some((FieldTag::from_bytes(tag.try_into().ok()?), value));
+    fields.into_iter().filter_map(field).collect()
+}
+
+/// PostgreSQL's integers are signed. Nothing real reaches the limit.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn instant(millis: i64) -> Timestamp {
+    Timestamp::from_millis(unsigned(millis))
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostgresStore")
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+const PURGE_BATCH: i64 = 500;

@@ -1,0 +1,230 @@
+//! A connection that comes back: to one server, to the primary that sentinels name, or to a cluster.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, PushInfo, PushKind, RedisError, RedisResult, ServerErrorKind,
+    Value,
+    aio::{ConnectionLike as _, MultiplexedConnection},
+    cluster_async::ClusterConnection,
+    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
+};
+use tokio::sync::{Notify, watch};
+
+use super::target::{ANSWER, CONNECT, Target, client, cluster_client, sentinel_client};
+
+/// What hears the messages of the channel.
+pub(super) type Listener = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// Something heard.
+pub(super) enum Heard {
+    /// A message of the channel.
+    Message(Vec<u8>),
+    /// The connection came about again; messages may have been missed.
+    Again,
+}
+
+/// A connection shared by everything a store does.
+pub(super) struct Link {
+    target: Arc<Target>,
+    channel: Option<(String, Listener)>,
+    state: watch::Sender<State>,
+    broken: Notify,
+}
+
+#[derive(Clone)]
+enum State {
+    Up(u64, Connection),
+    /// It is being made, and nothing is wrong yet.
+    Connecting(u64),
+    /// The last attempt failed: asking is in vain until one succeeds.
+    Down(u64, Arc<str>),
+}
+
+#[derive(Clone)]
+enum Connection {
+    One(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Link {
+    /// Connects, and from then on keeps the connection alive as long as the link is.
+    pub(super) async fn open(
+        target: Arc<Target>,
+        channel: Option<(String, Listener)>,
+    ) -> RedisResult<Arc<Self>> {
+        let link =
+            Self { target, channel, state: watch::Sender::new(State::Connecting(0)), broken: Notify::new() };
+        let connection = link.connect().await?;
+        link.state.send_replace(State::Up(1, connection));
+        let link = Arc::new(link);
+        tokio::spawn(keep(Arc::downgrade(&link)));
+        Ok(link)
+    }
+
+    /// Sends a command, once more if the connection was lost over it: everything a store sends may be done twice.
+    pub(super) async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        let (number, connection) = self.connection().await?;
+        match connection.send(command).await {
+            Err(error) if is_lost(&error) => {
+                self.reset(number);
+                let (_, connection) = self.connection().await?;
+                connection.send(command).await
+            }
+            done => done,
+        }
+    }
+
+    /// Sends a command that names no key to the server that has `key`, behind what was sent there before.
+    pub(super) async fn send_beside(&self, key: &str, command: &Cmd) -> RedisResult<Value> {
+        match self.connection().await? {
+            (_, Connection::Cluster(mut cluster)) => {
+                let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
+                cluster.route_command(command.clone(), RoutingInfo::SingleNode(route)).await
+            }
+            (_, connection) => connection.send(command).await,
+        }
+    }
+
+    /// The connection, as soon as there is one; an error at once where making one has just failed.
+    async fn connection(&self) -> RedisResult<(u64, Connection)> {
+        let mut state = self.state.subscribe();
+        loop {
+            match &*state.borrow_and_update() {
+                State::Up(number, connection) => return Ok((*number, connection.clone())),
+                State::Down(_, cause) => {
+                    return Err((ErrorKind::Io, "not connected", cause.to_string()).into());
+                }
+                State::Connecting(_) => {}
+            }
+            if state.changed().await.is_err() {
+                return Err((ErrorKind::Io, "the store is closed").into());
+            }
+        }
+    }
+
+    /// Gives a connection up, unless somebody did already.
+    fn reset(&self, number: u64) {
+        let was_up = self.state.send_if_modified(|state| {
+            let is_it = matches!(state, State::Up(up, _) if *up == number);
+            if is_it {
+                *state = State::Connecting(number);
+            }
+            is_it
+        });
+        if was_up {
+            self.broken.notify_one();
+        }
+    }
+
+    async fn connect(&self) -> RedisResult<Connection> {
+        tokio::time::timeout(CONNECT, self.connect_unbounded())
+            .await
+            .unwrap_or_else(|_| Err((ErrorKind::Io, "no connection within two seconds").into()))
+    }
+
+    async fn connect_unbounded(&self) -> RedisResult<Connection> {
+        let listener = self.channel.as_ref().map(|(_, listener)| Arc::clone(listener));
+        let hear = move |push: PushInfo| -> Result<(), ()> {
+            if let (Some(listener), PushKind::Message, Some(Value::BulkString(text))) =
+                (&listener, push.kind, push.data.into_iter().nth(1))
+            {
+                listener(Heard::Message(text));
+            }
+            Ok(())
+        };
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT))
+            .set_response_timeout(Some(ANSWER))
+            .set_push_sender(Arc::new(hear.clone()));
+        let mut connection = match &*self.target {
+            Target::One(info) => {
+                Connection::One(client(info)?.get_multiplexed_async_connection_with_config(&config).await?)
+            }
+            Target::Sentinel { sentinels, service, database } => {
+                let mut asked = sentinel_client(sentinels, service, *database)?;
+                Connection::One(asked.get_async_connection_with_config(&config).await?)
+            }
+            Target::Cluster(nodes) => {
+                Connection::Cluster(cluster_client(nodes, hear)?.get_async_connection().await?)
+            }
+        };
+        if let Some((channel, _)) = &self.channel {
+            match &mut connection {
+                Connection::One(one) => one.subscribe(channel).await?,
+                Connection::Cluster(cluster) => cluster.subscribe(channel).await?,
+            }
+        }
+        Ok(connection)
+    }
+}
+
+impl Connection {
+    async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        match self.clone() {
+            Self::One(mut one) => one.req_packed_command(command).await,
+            Self::Cluster(mut cluster) => cluster.req_packed_command(command).await,
+        }
+        .and_then(Value::extract_error)
+    }
+}
+
+/// Whether the connection is of no use any more: it is gone, it does not answer, or it leads to a server that was the
+/// primary once.
+fn is_lost(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_connection_dropped()
+        || error.is_timeout()
+        || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown))
+}
+
+/// Asks every second whether the connection lives, and makes a new one when it does not.
+async fn keep(link: Weak<Link>) {
+    loop {
+        let Some(strong) = link.upgrade() else { return };
+        let _ = tokio::time::timeout(HEARTBEAT, strong.broken.notified()).await;
+        let state = strong.state.borrow().clone();
+        let number = match state {
+            State::Up(number, connection) => {
+                let alive = tokio::time::timeout(HEARTBEAT, connection.send(&redis::cmd("PING"))).await;
+                match alive {
+                    Ok(Ok(_)) => continue,
+                    // A cluster finds its nodes again by itself, and one of them may be gone for long.
+                    _ if matches!(connection, Connection::Cluster(_)) => continue,
+                    _ => number,
+                }
+            }
+            State::Connecting(number) | State::Down(number, _) => number,
+        };
+        strong.reset(number);
+        match strong.connect().await {
+            Ok(connection) => {
+                strong.state.send_replace(State::Up(number + 1, connection));
+                if let Some((_, listener)) = &strong.channel {
+                    listener(Heard::Again);
+                }
+            }
+            Err(error) => {
+                strong.state.send_replace(State::Down(number, error.to_string().into()));
+                strong.broken.notify_one();
+                drop(strong);
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Pause after an attempt that failed: so soon after the server is back everything works again.
+const RETRY: Duration = Duration::from_millis(100);

@@ -1,0 +1,4 @@
+-- KEYS feed. ARGV now, where, then kind, of, value ….
+local at = now()
+for i = 3, #ARGV, 3 do publish(KEYS[1], ARGV[2], at, ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+return 1

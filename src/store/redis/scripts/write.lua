@@ -1,0 +1,24 @@
+-- KEYS session, feed. ARGV now, where, r and v as they must be (r empty: there must be no session; v empty: any), row, until,
+-- superseded, predecessor, how long to keep it beyond, count of news, epoch, the news as kind, of, value …, then fields as tag, op, value.
+-- Gives 1, or 0 if it is not as it must be.
+local key, at = KEYS[1], now()
+if ARGV[3] == '' then
+  if is_live(key, at) then return 0 end
+  redis.call('DEL', key)
+else
+  if not is_live(key, at) or redis.call('HGET', key, 'r') ~= ARGV[3] then return 0 end
+  if ARGV[4] ~= '' and redis.call('HGET', key, 'v') ~= ARGV[4] then return 0 end
+end
+redis.call('HSET', key, 'row', ARGV[5], 'u', ARGV[6], 's', ARGV[7], 'p', ARGV[8], 'e', ARGV[11])
+redis.call('HINCRBY', key, 'r', 1)
+redis.call('HINCRBY', key, 'v', 1)
+local next = 12
+for _ = 1, tonumber(ARGV[10]) do
+  publish(KEYS[2], ARGV[2], at, ARGV[next], ARGV[next + 1], ARGV[next + 2])
+  next = next + 3
+end
+for i = next, #ARGV, 3 do
+  if ARGV[i + 1] == '1' then redis.call('HSET', key, 'f' .. ARGV[i], ARGV[i + 2]) else redis.call('HDEL', key, 'f' .. ARGV[i]) end
+end
+redis.call('PEXPIRE', key, text(math.max(tonumber(ARGV[6]) - at, 0) + tonumber(ARGV[9])))
+return 1
