@@ -95,11 +95,11 @@ pub use extract::{Auth, AuthRejection, Identity, Login, RequireRecentAuth};
 pub use id::SessionRef;
 pub use middleware::{AuthError, ConfigError, Problem, SessionInfo, SessionLayer, SessionLayerBuilder};
 pub use session::{Strength, Timeouts};
-pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
 pub use store::StoreOpenError;
+pub use store::{FeedLoss, MemoryStore, Outage};
 #[cfg(feature = "postgres")]
 pub use store::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use portcullis::{
-    KeyRing, Timeouts,
-    clock::{Clock as _, ManualClock, SystemClock},
+    FeedLoss, KeyRing, Outage, Timeouts,
+    clock::{Clock as _, ManualClock, SystemClock, Timestamp},
 };
 
 /// What to do.
@@ -21,6 +21,9 @@ pub(crate) struct Flags {
     pub(crate) keys: KeyRing,
     pub(crate) timeouts: Timeouts,
     pub(crate) recent: Duration,
+    pub(crate) outage: Outage,
+    /// Keeps what several labs do in one Redis or PostgreSQL apart.
+    pub(crate) prefix: String,
     pub(crate) manual_clock: Option<Arc<ManualClock>>,
 }
 
@@ -28,6 +31,9 @@ pub(crate) struct Flags {
 pub(crate) enum StoreFlag {
     Memory,
     Sqlite(PathBuf),
+    /// A URL of one of these kinds.
+    Redis(String),
+    Postgres(String),
 }
 
 /// Reads the arguments; the error says which flag is wrong.
@@ -39,6 +45,8 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         keys: KeyRing::generate().map_err(|error| error.to_string())?,
         timeouts: Timeouts::default(),
         recent: Duration::from_secs(300),
+        outage: Outage::default(),
+        prefix: "lab".into(),
         manual_clock: None,
     };
     let mut arguments = arguments;
@@ -60,11 +68,23 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
             "--idle" => flags.timeouts = flags.timeouts.idle(seconds()?),
             "--absolute" => flags.timeouts = flags.timeouts.absolute(seconds()?),
             "--grace" => flags.timeouts = flags.timeouts.grace(seconds()?),
-            "--recent" => flags.recent = seconds()?,
-            "--clock" if value == "manual" => {
-                flags.manual_clock = Some(Arc::new(ManualClock::at(SystemClock::default().now())));
+            "--verb-timeout" => {
+                let limit = value.parse().map(Duration::from_millis).map_err(|_| wrong())?;
+                flags.outage = flags.outage.verb_timeout(limit);
             }
-            "--clock" => return Err(wrong()),
+            "--outage" => flags.outage = outage(flags.outage, &value).ok_or_else(wrong)?,
+            "--prefix" => flags.prefix = value,
+            "--recent" => flags.recent = seconds()?,
+            "--clock" => {
+                let start = match value.strip_prefix("manual") {
+                    Some("") => SystemClock::default().now(),
+                    Some(at) => Timestamp::from_seconds(
+                        at.strip_prefix('@').and_then(|at| at.parse().ok()).ok_or_else(wrong)?,
+                    ),
+                    None => return Err(wrong()),
+                };
+                flags.manual_clock = Some(Arc::new(ManualClock::at(start)));
+            }
             _ => return Err(format!("{flag} is no flag of this program")),
         }
     }
@@ -74,7 +94,27 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
 fn store(value: &str) -> Option<StoreFlag> {
     match value.split_once(':') {
         None if value == "memory" => Some(StoreFlag::Memory),
+        Some((scheme, _)) if scheme.starts_with("redis") => Some(StoreFlag::Redis(value.into())),
+        Some(("postgres" | "postgresql", _)) => Some(StoreFlag::Postgres(value.into())),
         Some(("sqlite", path)) if !path.is_empty() => Some(StoreFlag::Sqlite(path.into())),
         _ => None,
     }
+}
+
+/// `grace=S`, `unsafe`, `feed=S`, `check`, `journal=PATH`, joined by commas.
+fn outage(mut outage: Outage, value: &str) -> Option<Outage> {
+    let (mut patience, mut then) = (Duration::from_secs(10), FeedLoss::Accept);
+    for part in value.split(',') {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let seconds = || value.parse().ok().map(Duration::from_secs);
+        match name {
+            "grace" => outage = outage.grace(seconds()?),
+            "unsafe" => outage = outage.grace_for_unsafe_methods(),
+            "feed" => patience = seconds()?,
+            "check" => then = FeedLoss::CheckStore,
+            "journal" => outage = outage.journal(value),
+            _ => return None,
+        }
+    }
+    Some(outage.feed_loss(patience, then))
 }

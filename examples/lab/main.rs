@@ -1,15 +1,20 @@
 //! The library as a bare server, for tests, load and faults. It checks no password: never put it on a network.
 //!
 //! ```text
-//! cargo run --example lab -- [--listen 127.0.0.1:0] [--origin https://app.site.test] [--store memory|sqlite:PATH]
-//!     [--keys TEXT] [--print-new-keys] [--fresh S] [--idle S] [--absolute S] [--grace S] [--recent S] [--clock manual]
+//! cargo run --example lab -- [--listen 127.0.0.1:0] [--origin https://app.site.test] [--store STORE]
+//!     [--prefix NAME] [--verb-timeout MS] [--outage grace=S,unsafe,feed=S,check,journal=PATH]
+//!     [--keys TEXT] [--print-new-keys] [--fresh S] [--idle S] [--absolute S] [--grace S] [--recent S] [--clock manual[@SECOND]]
 //! ```
+//!
+//! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; the last three
+//! want the features `redis` and `postgres`. NAME is the key prefix or the schema there.
 //!
 //! It speaks plain HTTP, as if a proxy in front of it spoke TLS. The first line on standard output is
 //! `listening on 127.0.0.1:PORT`.
 
 #![allow(clippy::print_stdout, reason = "what it says on standard output is how a test finds it")]
 
+mod counted;
 mod flags;
 mod routes;
 
@@ -22,6 +27,7 @@ use portcullis::{
     store::Store,
 };
 
+use counted::Counted;
 use flags::{Command, Flags, StoreFlag};
 
 #[tokio::main]
@@ -52,30 +58,50 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
         Some(clock) => Arc::clone(clock) as _,
         None => Arc::new(SystemClock::default()),
     };
-    match &flags.store {
-        StoreFlag::Memory => serve_over(MemoryStore::with_clock(Arc::clone(&clock)), clock, flags).await,
-        StoreFlag::Sqlite(path) => {
-            let store = SqliteStore::open_with_clock(path, Arc::clone(&clock)).await?;
-            serve_over(store, clock, flags).await
-        }
-    }
-}
-
-async fn serve_over(store: impl Store, clock: Arc<dyn Clock>, flags: Flags) -> Result<(), Box<dyn Error>> {
+    let store = open(&flags, &clock).await?;
+    let (store, counters) = Counted::new(store);
     let sessions = SessionLayer::builder(&flags.origin, flags.keys, store)
         .timeouts(flags.timeouts)
         .recent(flags.recent)
+        .outage(flags.outage)
         .clock(clock)
         .client_address(|extensions| {
             extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
         })
         .build()?;
     sessions.ready().await?;
-    let app =
-        routes::router(&sessions, flags.manual_clock).into_make_service_with_connect_info::<SocketAddr>();
+    let app = routes::router(&sessions, flags.manual_clock, counters)
+        .into_make_service_with_connect_info::<SocketAddr>();
     let listener = tokio::net::TcpListener::bind(flags.listen).await?;
     println!("listening on {}", listener.local_addr()?);
     std::io::stdout().flush()?;
     axum::serve(listener, app).await?;
     Ok(())
+}
+
+async fn open(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Store>, Box<dyn Error>> {
+    Ok(match &flags.store {
+        StoreFlag::Memory => Arc::new(MemoryStore::with_clock(Arc::clone(clock))),
+        StoreFlag::Sqlite(path) => Arc::new(SqliteStore::open_with_clock(path, Arc::clone(clock)).await?),
+        #[cfg(feature = "redis")]
+        StoreFlag::Redis(url) => {
+            let mut options = portcullis::RedisOptions::new(url).prefix(format!("{}:", flags.prefix));
+            if flags.manual_clock.is_some() {
+                options = options.clock(Arc::clone(clock));
+            }
+            Arc::new(options.open().await?)
+        }
+        #[cfg(feature = "postgres")]
+        StoreFlag::Postgres(url) => {
+            let mut options = portcullis::PostgresOptions::new(url).schema(&flags.prefix);
+            if flags.manual_clock.is_some() {
+                options = options.clock(Arc::clone(clock));
+            }
+            Arc::new(options.open().await?)
+        }
+        #[allow(unreachable_patterns, reason = "with both features nothing is left")]
+        StoreFlag::Redis(url) | StoreFlag::Postgres(url) => {
+            return Err(format!("{url}: build lab with the feature redis or postgres").into());
+        }
+    })
 }

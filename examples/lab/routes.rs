@@ -20,8 +20,14 @@ use portcullis::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// All routes behind the layer, and the test clock beside it.
-pub(crate) fn router(sessions: &SessionLayer, clock: Option<Arc<ManualClock>>) -> Router {
+use super::counted::Counters;
+
+/// All routes behind the layer; beside it the test clock, the counters, and what waits until the revocation feed is read.
+pub(crate) fn router(
+    sessions: &SessionLayer,
+    clock: Option<Arc<ManualClock>>,
+    counters: Arc<Counters>,
+) -> Router {
     let behind = Router::new()
         .route("/", get(home))
         .route("/login", post(login))
@@ -40,8 +46,19 @@ pub(crate) fn router(sessions: &SessionLayer, clock: Option<Arc<ManualClock>>) -
         .layer(sessions.clone());
     Router::new()
         .route("/lab/clock", post(move_clock).with_state(clock))
+        .route("/lab/counters", get(count).with_state(counters))
+        .route("/lab/settle", post(settle).with_state(sessions.clone()))
         .route_service("/.well-known/jwks.json", sessions.jwks())
         .merge(behind)
+}
+
+async fn count(State(counters): State<Arc<Counters>>) -> Json<Value> {
+    Json(counters.to_json())
+}
+
+/// Answers once everything that was revoked so far is known here.
+async fn settle(State(sessions): State<SessionLayer>) -> StatusCode {
+    sessions.ready().await.map_or(StatusCode::SERVICE_UNAVAILABLE, |()| StatusCode::NO_CONTENT)
 }
 
 /// Why a route failed: the store did not answer, or what `Auth` says.

@@ -121,6 +121,18 @@ pub enum SessionEvent {
     UpgradeRefused(SessionRef),
     /// The store did not do what was asked.
     StoreUnavailable(StoreVerb),
+    /// A session was let in although the store is silent: its cookie was stale, within the grace that the operator allows.
+    AdmittedWithoutStore(SessionRef),
+    /// A revocation could not be written. It holds on this instance, and is written when the store is back.
+    RevocationPostponed,
+    /// So many revocations that had been postponed are written.
+    RevocationsDelivered(u64),
+    /// The store had lost so many revocations (a failover), and has them again.
+    RevocationsRestored(u64),
+    /// The revocation feed has been silent for longer than the operator allows.
+    FeedLost,
+    /// The revocation feed is heard again, and what came meanwhile is known.
+    FeedRecovered,
     /// The operating system gave no random bytes.
     NoRandomness,
 }
@@ -157,6 +169,12 @@ impl SessionEvent {
             Self::RecordTampered(_) => "record_tampered",
             Self::UpgradeRefused(_) => "upgrade_refused",
             Self::StoreUnavailable(_) => "store_unavailable",
+            Self::AdmittedWithoutStore(_) => "admitted_without_store",
+            Self::RevocationPostponed => "revocation_postponed",
+            Self::RevocationsDelivered(_) => "revocations_delivered",
+            Self::RevocationsRestored(_) => "revocations_restored",
+            Self::FeedLost => "revocation_feed_lost",
+            Self::FeedRecovered => "revocation_feed_recovered",
             Self::NoRandomness => "no_randomness",
         }
     }
@@ -175,6 +193,8 @@ impl SessionEvent {
             | Self::LoggedOutEverywhere(_)
             | Self::Revoked(_)
             | Self::ClaimsChanged(_)
+            | Self::RevocationsDelivered(_)
+            | Self::FeedRecovered
             | Self::Refused(_, Reason::Expired | Reason::Superseded | Reason::Revoked) => Severity::Info,
             Self::TokenReuse(_) | Self::SupersededTokenUsed(_) | Self::RecordTampered(_) => Severity::Alarm,
             Self::RenewalFromOtherClient(_)
@@ -188,6 +208,10 @@ impl SessionEvent {
             | Self::WriteOfRefusedRequest
             | Self::UpgradeRefused(_)
             | Self::StoreUnavailable(_)
+            | Self::AdmittedWithoutStore(_)
+            | Self::RevocationPostponed
+            | Self::RevocationsRestored(_)
+            | Self::FeedLost
             | Self::NoRandomness => Severity::Warning,
         }
     }
@@ -213,6 +237,7 @@ impl SessionEvent {
             | Self::ClaimsChanged(session)
             | Self::WriteToEndedSession(session)
             | Self::RecordTampered(session)
+            | Self::AdmittedWithoutStore(session)
             | Self::UpgradeRefused(session) => Some(*session),
             Self::LoggedOutEverywhere(_)
             | Self::SessionCookieRefused(_)
@@ -220,6 +245,11 @@ impl SessionEvent {
             | Self::CookieNearMiss(_)
             | Self::WriteOfRefusedRequest
             | Self::StoreUnavailable(_)
+            | Self::RevocationPostponed
+            | Self::RevocationsDelivered(_)
+            | Self::RevocationsRestored(_)
+            | Self::FeedLost
+            | Self::FeedRecovered
             | Self::NoRandomness => None,
         }
     }
@@ -235,6 +265,7 @@ impl SessionEvent {
             Self::CookieNearMiss(kind) => format!("{kind:?}"),
             Self::StoreUnavailable(verb) => verb.name().into(),
             Self::LoggedOutEverywhere(sessions) => format!("{sessions} sessions"),
+            Self::RevocationsDelivered(count) | Self::RevocationsRestored(count) => count.to_string(),
             _ => String::new(),
         }
     }

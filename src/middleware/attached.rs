@@ -20,6 +20,8 @@ pub(crate) struct Attached {
     pub(super) session: Session,
     /// The cookie was stale and only a socket upgrade let it in: nothing that needs a recent authentication.
     pub(super) upgrade: bool,
+    /// The cookie was stale and is let in because the store is silent: nothing that needs a recent authentication.
+    pub(super) without_store: bool,
 }
 
 impl Attached {
@@ -31,7 +33,7 @@ impl Attached {
         change: CookieChange,
     ) -> Self {
         let (data, session) = SessionData::begin_with(&site.registry, asking, admitted, change);
-        Self { site: Arc::clone(site), data, session, upgrade: false }
+        Self { site: Arc::clone(site), data, session, upgrade: false, without_store: false }
     }
 
     /// The session that was let in, and a note that the response depends on it.
@@ -48,6 +50,7 @@ impl Attached {
     pub(crate) fn is_recent(&self, snapshot: &Snapshot) -> bool {
         let fixed = snapshot.fixed();
         !self.upgrade
+            && !self.without_store
             && !self.context_changed(snapshot)
             && fixed.strength > Strength::Remembered
             && self.data.asking.now.since(fixed.authenticated_at) < self.site.recent

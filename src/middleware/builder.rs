@@ -6,6 +6,7 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 use http::Extensions;
 
 use super::{
+    config_error::{ConfigError, Problem},
     layer::SessionLayer,
     site::{ClientAddress, Site, SiteCookies, default_scope},
 };
@@ -15,7 +16,7 @@ use crate::{
     crypto::KeyRing,
     events::{EventSink, TracingSink},
     session::{RenewalTokens, Timeouts},
-    store::{Registry, RegistryParts, Store, Vault},
+    store::{Outage, Registry, RegistryParts, Store, Vault},
 };
 
 /// Builds a [`SessionLayer`]. See [`SessionLayer::builder`].
@@ -29,6 +30,7 @@ pub struct SessionLayerBuilder {
     cookie_domain: Option<String>,
     localhost: bool,
     recent: Duration,
+    outage: Outage,
     sink: Arc<dyn EventSink>,
     clock: Arc<dyn Clock>,
     client_address: Option<ClientAddress>,
@@ -60,6 +62,7 @@ impl SessionLayerBuilder {
             cookie_domain: None,
             localhost: false,
             recent: DEFAULT_RECENT,
+            outage: Outage::default(),
             sink: Arc::new(TracingSink::default()),
             clock: Arc::new(SystemClock::default()),
             client_address: None,
@@ -90,6 +93,12 @@ impl SessionLayerBuilder {
     /// How long an authentication counts as recent for `RequireRecentAuth`. The default is 5 minutes.
     pub const fn recent(mut self, recent: Duration) -> Self {
         self.recent = recent;
+        self
+    }
+
+    /// What happens while the store is silent. See [`Outage`] for the defaults and their reasons.
+    pub fn outage(mut self, outage: Outage) -> Self {
+        self.outage = outage;
         self
     }
 
@@ -151,6 +160,8 @@ impl SessionLayerBuilder {
         if self.recent.is_zero() {
             problems.push(Problem::new("recent", &"it is zero", "set it to some minutes; the default is 5"));
         }
+        let outage = self.outage.check().into_iter();
+        problems.extend(outage.map(|error| Problem::new("outage", &error, error.remedy())));
         let scope = match &origin {
             Some(origin) => self.check_scope(origin, &mut problems),
             None => {
@@ -166,13 +177,13 @@ impl SessionLayerBuilder {
             }
         });
         let (Some(origin), Some(cookies), []) = (origin, cookies, problems.as_slice()) else {
-            return Err(ConfigError { problems });
+            return Err(ConfigError::of(problems));
         };
         let vault = Vault::new(&self.keys, origin.as_str());
         // Last, because it ties a new store to the ring: nothing else may be wrong by then.
         if let Err(error) = self.store.claim_index(vault.index_check()) {
             let remedy = "use the key ring this store was made with (its `index` line never changes), or an empty store";
-            return Err(ConfigError { problems: vec![Problem::new("store", &error, remedy)] });
+            return Err(ConfigError::of(vec![Problem::new("store", &error, remedy)]));
         }
         if self.localhost {
             tracing::warn!(
@@ -183,6 +194,7 @@ impl SessionLayerBuilder {
         let [session_name, _] = cookies.names();
         let registry = Registry::new(RegistryParts {
             store: self.store,
+            outage: self.outage,
             vault,
             tokens: RenewalTokens::new(&self.keys, origin.as_str()),
             cookie: SealedCookie::session(&self.keys, session_name, origin.as_str()),
@@ -190,6 +202,11 @@ impl SessionLayerBuilder {
             sink: self.sink,
             clock: self.clock,
         });
+        let registry = registry.map_err(|error| {
+            let fault = format!("the journal of revocations cannot be read and written: {error}");
+            let remedy = "name a file in a folder that this process may write to";
+            ConfigError::of(vec![Problem::new("outage", &fault, remedy)])
+        })?;
         Ok(SessionLayer::new(Site {
             registry: Arc::new(registry),
             cookies,
@@ -269,67 +286,5 @@ impl fmt::Debug for SessionLayerBuilder {
             .finish_non_exhaustive()
     }
 }
-
-/// A setting that cannot be as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    setting: &'static str,
-    fault: String,
-    remedy: &'static str,
-}
-
-impl Problem {
-    fn new(setting: &'static str, fault: &dyn fmt::Display, remedy: &'static str) -> Self {
-        Self { setting, fault: fault.to_string(), remedy }
-    }
-
-    /// The setting: an argument or method of the builder.
-    #[must_use]
-    pub const fn setting(&self) -> &'static str {
-        self.setting
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub const fn remedy(&self) -> &'static str {
-        self.remedy
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}. Remedy: {}.", self.setting, self.fault, self.remedy)
-    }
-}
-
-/// Why there is no layer: every problem of the configuration.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    problems: Vec<Problem>,
-}
-
-impl ConfigError {
-    /// The problems, in the order of the settings.
-    #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the session layer cannot be built:")?;
-        self.problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
-    }
-}
-
-/// As `Display`, because `main` shows an error with `Debug`.
-impl fmt::Debug for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 const DEFAULT_RECENT: Duration = Duration::from_secs(5 * 60);

@@ -1,7 +1,7 @@
 //! The tower layer: what happens to a request on its way to the application and back.
 //!
 //! ```text
-//! builder   what is configured, all problems at once
+//! builder   what is configured; config_error is all that is wrong with it
 //! layer     the layer; site is what all its requests share
 //! service   a request's way, in order
 //! request   who is asking: cookies, seal, context, token, store
@@ -14,6 +14,7 @@
 mod account;
 mod attached;
 mod builder;
+mod config_error;
 mod jwks;
 mod layer;
 mod request;
@@ -24,7 +25,8 @@ mod site;
 pub(crate) use account::LoginSpec;
 pub use account::{AuthError, SessionInfo};
 pub(crate) use attached::Attached;
-pub use builder::{ConfigError, Problem, SessionLayerBuilder};
+pub use builder::SessionLayerBuilder;
+pub use config_error::{ConfigError, Problem};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;
 #[cfg(feature = "axum")]

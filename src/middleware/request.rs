@@ -12,7 +12,7 @@ use crate::{
     events::{CookieFault, SessionEvent},
     session::{
         Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
-        Standing, TokenError, Verdict, VerifiedRenewal, admit,
+        Standing, TokenError, Verdict, VerifiedRenewal, admit, admit_without_store,
     },
     store::{Asking, CookieChange, Renewal},
 };
@@ -26,6 +26,8 @@ pub(super) struct Incoming<'a> {
     /// Notes for those who come after, taken while judging.
     context_changed: Cell<bool>,
     keeps_cookies: Cell<bool>,
+    /// A session cookie that is stale, while a token is asked for a new one.
+    stale: Cell<Option<Opened>>,
 }
 
 /// The first judgement, without waiting for anything.
@@ -39,11 +41,19 @@ pub(super) enum Judged {
 }
 
 /// What the store is to be asked.
+#[allow(clippy::large_enum_variant, reason = "it lies in a box, and nearly every one is the large one")]
 pub(super) enum Question {
     /// Whether a fresh session still exists: the revocation feed cannot tell.
     Confirm(Admitted),
     /// What a token buys.
-    Renew { token: VerifiedRenewal, relation: ContextRelation, shown: ContextDigest, is_upgrade: bool },
+    Renew {
+        token: VerifiedRenewal,
+        relation: ContextRelation,
+        shown: ContextDigest,
+        is_upgrade: bool,
+        /// The stale cookie that may be good for a while longer if the store is silent.
+        stale: Option<Opened>,
+    },
 }
 
 impl<'a> Incoming<'a> {
@@ -52,7 +62,8 @@ impl<'a> Incoming<'a> {
         let address = site.client_address.as_ref().and_then(|find| find(request.extensions()));
         let asking = Asking::new(headers, address, site.registry.now());
         let (context_changed, keeps_cookies) = (Cell::new(false), Cell::new(false));
-        Self { site, method: request.method(), headers, asking, context_changed, keeps_cookies }
+        let (method, stale) = (request.method(), Cell::new(None));
+        Self { site, method, headers, asking, context_changed, keeps_cookies, stale }
     }
 
     /// Judges the request as far as that goes without waiting.
@@ -67,7 +78,11 @@ impl<'a> Incoming<'a> {
                 let relation = client.relation_to(token.context(), registry.vault.context_key());
                 let is_upgrade = self.method == Method::CONNECT
                     || (self.method == Method::GET && self.says("upgrade", "websocket"));
-                self.ask(Question::Renew { token, relation, shown, is_upgrade })
+                let stale = self
+                    .stale
+                    .take()
+                    .filter(|stale| !is_upgrade && self.may_go_without_store(stale, relation));
+                self.ask(Question::Renew { token, relation, shown, is_upgrade, stale })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {
@@ -91,6 +106,15 @@ impl<'a> Incoming<'a> {
         self.asking.context_changed = self.context_changed.get();
         self.asking.keeps_cookies = self.keeps_cookies.get();
         (self.site, self.asking)
+    }
+
+    /// Whether the operator allows this request in on a stale cookie while the store is silent.
+    fn may_go_without_store(&self, stale: &Opened, relation: ContextRelation) -> bool {
+        let registry = &self.site.registry;
+        !registry.outage.grace.is_zero()
+            && (self.method.is_safe() || registry.outage.unsafe_methods)
+            && relation.is_tolerated()
+            && registry.standing(stale.snapshot()) == Standing::Clear
     }
 
     /// Whether a field says `token`, alone or as one of several.
@@ -128,7 +152,9 @@ impl<'a> Incoming<'a> {
             None => None,
         };
         if let Found::One(token) = token {
-            return self.judge_token(token, stale.as_ref());
+            let verdict = self.judge_token(token, stale.as_ref());
+            self.stale.set(stale);
+            return verdict;
         }
         if let Some(stale) = stale {
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
@@ -258,7 +284,7 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             let change = CookieChange::set(&issued);
             Some(attach(asking, Some(issued.admitted), change))
         }
-        Question::Renew { token, relation, shown, is_upgrade } => {
+        Question::Renew { token, relation, shown, is_upgrade, stale } => {
             match registry.renew(&token, relation, shown, is_upgrade).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::set(&issued);
@@ -271,7 +297,14 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                     asking.keeps_cookies = for_now;
                     Some(Attached::new(site, asking, None, CookieChange::None))
                 }
-                Renewal::Unavailable => None,
+                Renewal::Unavailable => {
+                    let (fresh, grace) = (registry.timeouts.fresh, registry.outage.grace);
+                    let admitted = admit_without_store(stale?, asking.now, fresh, grace)?;
+                    let session = registry.session_ref(admitted.snapshot().stored_id());
+                    registry.event(SessionEvent::AdmittedWithoutStore(session));
+                    let attached = attach(asking, Some(admitted), CookieChange::None);
+                    Some(Attached { without_store: true, ..attached })
+                }
             }
         }
     }

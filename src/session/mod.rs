@@ -34,7 +34,7 @@ pub(crate) use snapshot::{Fixed, Snapshot, SnapshotParts};
 pub use strength::Strength;
 pub use timeouts::{Timeouts, TimeoutsError};
 pub use verdict::Reason;
-pub(crate) use verdict::{Admission, Standing, Verdict, admit};
+pub(crate) use verdict::{Admission, Standing, Verdict, admit, admit_without_store};
 // Public only so that documentation tests can show that nobody else can make one.
 #[doc(hidden)]
 pub use verdict::{Admitted, Opened};

@@ -174,6 +174,21 @@ pub(crate) fn admit(
     Admission::Admitted(Admitted(opened.0))
 }
 
+/// Lets in, while the store is silent, an opened session cookie that is stale for less than `grace` by its own word and by
+/// today's setting of `fresh`, and whose session is not past its end. That it is not revoked, and that its client is
+/// tolerated, its caller has found before it found it stale.
+pub(crate) fn admit_without_store(
+    opened: Opened,
+    now: Timestamp,
+    fresh: Duration,
+    grace: Duration,
+) -> Option<Admitted> {
+    let fixed = opened.0.fixed();
+    let fresh_until = fixed.fresh_until.min(fixed.minted_at + fresh);
+    let is_just_stale = now >= fresh_until && now < fresh_until + grace && now < fixed.ends_at;
+    is_just_stale.then_some(Admitted(opened.0))
+}
+
 #[cfg(test)]
 #[path = "../../tests/unit/verdict.rs"]
 mod tests;

@@ -11,6 +11,8 @@
 //! row_bytes     a row as bytes, for those
 //! revocations   what must not be admitted although its cookie is fresh, and the feed that fills it
 //! vault         sealing at rest
+//! guard         a time limit and a breaker in front of any store; outage: what is chosen for when it is silent
+//! backlog       revocations that the store has not taken yet; heard: those that it must not lose
 //! registry      what is done to the sessions of one origin: create, renew, end, list
 //! uniform       hashing of keys that are hashes already
 //! watcher       the task that reads the feed and purges
@@ -20,13 +22,18 @@
 //! A store sees hashed ids and sealed bytes only. Neither a dump of the database nor a dump with the key ring opens a
 //! user's data: their keys are derived from the session id, which only the browser's credentials hold.
 
+mod backlog;
+mod breaker;
 mod contract;
 mod feed;
+mod guard;
+mod heard;
 mod memory;
 #[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
 mod open_error;
 #[cfg(any(feature = "redis", feature = "postgres"))]
 mod optimistic;
+mod outage;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -52,6 +59,7 @@ pub use feed::{FeedBatch, FeedMark, FeedPosition};
 pub use memory::MemoryStore;
 #[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
 pub use open_error::StoreOpenError;
+pub use outage::{FeedLoss, Outage};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// An entry of the revocation feed. Idempotent: taking it twice changes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a store must carry every kind")]
 pub enum Revocation {
     /// A session ended.
@@ -39,7 +39,7 @@ pub(crate) struct RevocationSet {
     /// How many entries or waiting tasks lie in each slot of the ids; a zero answers without a lock.
     counts: Box<[AtomicU32]>,
     shards: Box<[Mutex<Shard>]>,
-    subjects: Mutex<HashMap<SubjectKey, (u64, Timestamp)>>,
+    subjects: Mutex<HashMap<SubjectKey, SubjectEntry>>,
     subject_count: AtomicUsize,
     synced: AtomicBool,
     /// Milliseconds: the feed misses nothing since then.
@@ -66,6 +66,14 @@ impl Entry {
     const fn until(until: Timestamp) -> Self {
         Self { revoked: false, superseded: false, claims_version: 0, until }
     }
+}
+
+#[derive(Clone, Copy)]
+struct SubjectEntry {
+    revoked_below: u64,
+    /// The user was signed out, and the store has not taken it: it is not known yet below which epoch.
+    owed: bool,
+    until: Timestamp,
 }
 
 struct Watcher {
@@ -128,7 +136,7 @@ impl RevocationSet {
 
     /// Whether a session of `subject` that began in `epoch` was ended with all others.
     pub(crate) fn is_subject_revoked(&self, subject: &SubjectKey, epoch: u64) -> bool {
-        lock(&self.subjects).get(subject).is_some_and(|(revoked_below, _)| epoch < *revoked_below)
+        lock(&self.subjects).get(subject).is_some_and(|entry| entry.owed || epoch < entry.revoked_below)
     }
 
     /// Takes an entry that matters until `until`, and tells those who wait for it.
@@ -177,7 +185,7 @@ impl RevocationSet {
             shard.watchers.retain(|_, watcher| watcher.ended.receiver_count() > 0);
         }
         let mut subjects = lock(&self.subjects);
-        subjects.retain(|_, (_, until)| now < *until);
+        subjects.retain(|_, entry| entry.owed || now < entry.until);
         self.subject_count.store(subjects.len(), Ordering::Release);
     }
 
@@ -240,18 +248,47 @@ impl RevocationSet {
     fn insert_subject(&self, subject: SubjectKey, epoch: u64, until: Timestamp) {
         {
             let mut subjects = lock(&self.subjects);
-            let entry = subjects.entry(subject).or_insert((0, until));
-            let is_news = epoch > entry.0;
-            *entry = (entry.0.max(epoch), entry.1.max(until));
+            let entry =
+                subjects.entry(subject).or_insert(SubjectEntry { revoked_below: 0, owed: false, until });
+            let is_news = epoch > entry.revoked_below;
+            entry.revoked_below = entry.revoked_below.max(epoch);
+            entry.until = entry.until.max(until);
             self.subject_count.store(subjects.len(), Ordering::Release);
             if !is_news {
                 // The window is read again and again; those who wait were told the first time.
                 return;
             }
         }
+        self.tell_watchers_of(&subject, epoch);
+    }
+
+    /// Holds all sessions of a user to be ended, until the store has taken it and the feed tells the epoch.
+    pub(crate) fn owe_subject(&self, subject: &SubjectKey, until: Timestamp) {
+        let mut subjects = lock(&self.subjects);
+        let entry = subjects.entry(*subject).or_insert(SubjectEntry { revoked_below: 0, owed: true, until });
+        entry.owed = true;
+        entry.until = entry.until.max(until);
+        self.subject_count.store(subjects.len(), Ordering::Release);
+        drop(subjects);
+        self.tell_watchers_of(subject, u64::MAX);
+    }
+
+    /// Whether a user's sign-out everywhere has still to be written.
+    pub(crate) fn is_owed(&self, subject: &SubjectKey) -> bool {
+        lock(&self.subjects).get(subject).is_some_and(|entry| entry.owed)
+    }
+
+    /// The store has taken it, and what it said of the epoch was heard.
+    pub(crate) fn subject_is_paid(&self, subject: &SubjectKey) {
+        if let Some(entry) = lock(&self.subjects).get_mut(subject) {
+            entry.owed = false;
+        }
+    }
+
+    fn tell_watchers_of(&self, subject: &SubjectKey, epoch: u64) {
         for shard in &self.shards {
             for watcher in lock(shard).watchers.values() {
-                if watcher.subject.is_some_and(|(watched, began)| watched == subject && began < epoch) {
+                if watcher.subject.is_some_and(|(watched, began)| watched == *subject && began < epoch) {
                     watcher.ended.send_replace(true);
                 }
             }

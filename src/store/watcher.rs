@@ -8,11 +8,16 @@ use std::{
 use tokio::task::JoinHandle;
 
 use super::{
+    backlog::Owed,
     contract::StoreError,
     feed::{FeedBatch, FeedPosition},
+    outage::FeedLoss,
     registry::Registry,
 };
-use crate::events::StoreVerb;
+use crate::{
+    clock::Timestamp,
+    events::{SessionEvent, StoreVerb},
+};
 
 impl Registry {
     /// Starts the task, once. It ends with the registry.
@@ -31,13 +36,73 @@ impl Registry {
         self.sync().await.map(drop)
     }
 
-    /// Reads the whole window of the feed. What it says holds only as long as the task goes on reading.
+    /// Reads the whole window of the feed, and writes again what the store should know and does not. What the feed says holds
+    /// only as long as the task goes on reading.
     async fn sync(&self) -> Result<FeedPosition, StoreError> {
         self.measure_offset().await?;
         let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
+        let lost = self.heard.missing(&batch.entries, self.window(), self.now());
         self.take(&batch);
+        if !lost.is_empty() {
+            self.store.restore(&lost).await?;
+            self.event(SessionEvent::RevocationsRestored(lost.len() as u64));
+        }
+        self.pay().await?;
         self.revocations.set_synced(batch.complete_since);
+        self.feed.read_at.store(self.now().as_millis(), Ordering::Relaxed);
+        self.feed.failing.store(false, Ordering::Relaxed);
+        if self.feed.lost.swap(false, Ordering::Relaxed) {
+            self.event(SessionEvent::FeedRecovered);
+        }
         Ok(batch.position)
+    }
+
+    /// Writes the revocations that the store has not taken while it was silent.
+    pub(in crate::store) async fn pay(&self) -> Result<(), StoreError> {
+        // One at a time: a sign-out everywhere that is written twice would end who signed in between.
+        let _turn = self.paying.lock().await;
+        let owed = self.backlog.all();
+        let mut paid = Vec::new();
+        let mut done = Ok(());
+        for debt in &owed {
+            done = match debt {
+                Owed::Session(id) => self.store.revoke(id).await.map(drop),
+                Owed::Subject(subject) => self.store.revoke_subject(subject).await.map(drop),
+            };
+            if done.is_err() {
+                break;
+            }
+            paid.push(*debt);
+        }
+        if !paid.is_empty() {
+            // The epochs that the users have got now come with the feed; until then nobody of theirs gets in.
+            let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
+            self.take(&batch);
+            if let Err(error) = self.backlog.remove(&paid) {
+                tracing::error!(target: "portcullis", %error, "the journal of revocations cannot be written");
+            }
+            for debt in &paid {
+                if let Owed::Subject(subject) = debt {
+                    self.revocations.subject_is_paid(subject);
+                }
+            }
+            self.event(SessionEvent::RevocationsDelivered(paid.len() as u64));
+        }
+        done
+    }
+
+    /// An attempt to hear the feed failed. After a while that is said, and the operator's choice holds.
+    fn feed_failed(&self, error: &StoreError) {
+        self.store_failed(StoreVerb::Subscribe, error);
+        self.feed.failing.store(true, Ordering::Relaxed);
+        let read_at = Timestamp::from_millis(self.feed.read_at.load(Ordering::Relaxed));
+        if self.now() >= read_at + self.outage.feed_patience && !self.feed.lost.swap(true, Ordering::Relaxed)
+        {
+            self.event(SessionEvent::FeedLost);
+            if self.outage.feed_loss == FeedLoss::CheckStore {
+                self.revocations.set_unsynced();
+            }
+        }
     }
 
     fn take(&self, batch: &FeedBatch) {
@@ -46,6 +111,7 @@ impl Registry {
             let until = *at + self.window();
             if now < until {
                 self.revocations.insert(*revocation, until);
+                self.heard.note(*revocation, *at);
             }
         }
     }
@@ -71,7 +137,9 @@ async fn watch(ended: Ended) {
     loop {
         // Between two rounds nothing here keeps the registry alive.
         let Some(strong) = registry.upgrade() else { return };
-        strong.revocations.prune(strong.now());
+        if !strong.feed.failing.load(Ordering::Relaxed) {
+            strong.revocations.prune(strong.now());
+        }
         if rounds.is_multiple_of(PURGE_EVERY) && tidying.as_ref().is_none_or(JoinHandle::is_finished) {
             // Beside the feed: a long purge must not keep revocations from being heard of.
             tidying = Some(tokio::spawn(tidy(Arc::clone(&strong))));
@@ -79,7 +147,7 @@ async fn watch(ended: Ended) {
         rounds = rounds.wrapping_add(1);
         if let Err(error) = follow(strong).await {
             if let Some(strong) = registry.upgrade() {
-                strong.store_failed(StoreVerb::Subscribe, &error);
+                strong.feed_failed(&error);
             }
             tokio::time::sleep(RETRY).await;
         }

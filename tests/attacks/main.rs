@@ -21,6 +21,8 @@ mod forge;
 mod jar;
 #[path = "../common/lab.rs"]
 mod lab;
+#[path = "../common/proxy.rs"]
+mod proxy;
 #[path = "../common/scratch.rs"]
 mod scratch;
 #[path = "../common/user_agent.rs"]

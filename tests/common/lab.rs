@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     jar::{Jar, Lines, RENEWAL, SESSION},
+    proxy::Proxy,
     scratch::Scratch,
 };
 
@@ -41,17 +42,58 @@ pub(crate) struct Flags {
     pub(crate) origin: Option<String>,
     /// More for its environment.
     pub(crate) environment: Vec<(&'static str, PathBuf)>,
+    /// More arguments.
+    pub(crate) arguments: Vec<String>,
+    /// So many instances share the store, behind a plain proxy that gives each connection to the next.
+    pub(crate) instances: usize,
 }
 
 impl Flags {
     /// Sessions in memory, on a clock that the test moves.
     pub(crate) fn memory() -> Self {
-        Self { store: "memory".into(), keys: None, manual_clock: true, origin: None, environment: Vec::new() }
+        Self {
+            store: "memory".into(),
+            keys: None,
+            manual_clock: true,
+            origin: None,
+            environment: Vec::new(),
+            arguments: Vec::new(),
+            instances: 1,
+        }
     }
 
     /// Sessions in the file `path`, on a clock that the test moves.
     pub(crate) fn sqlite(path: &Path) -> Self {
         Self { store: format!("sqlite:{}", path.display()), ..Self::memory() }
+    }
+
+    /// Sessions in the Redis that `tests/servers` has started, shared by two instances. `None` without one.
+    pub(crate) fn redis() -> Option<Self> {
+        Self::shared("PORTCULLIS_TEST_REDIS")
+    }
+
+    /// Sessions in the PostgreSQL that `tests/servers` has started, shared by two instances. `None` without one.
+    pub(crate) fn postgres() -> Option<Self> {
+        Self::shared("PORTCULLIS_TEST_POSTGRES")
+    }
+
+    fn shared(variable: &str) -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("lab_{}_{number}", std::process::id());
+        Some(Self {
+            store: std::env::var(variable).ok()?,
+            keys: Some(Lab::new_keys()),
+            arguments: vec!["--prefix".into(), prefix],
+            instances: 2,
+            ..Self::memory()
+        })
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self
     }
 }
 
@@ -60,7 +102,8 @@ impl Flags {
         let mut command = Command::new(binary());
         command.args(["--listen", "127.0.0.1:0", "--store", &self.store]);
         if self.manual_clock {
-            command.args(["--clock", "manual"]);
+            // Of several instances no clock is ahead of another by what starting takes; who wants that moves one.
+            command.args(["--clock", if self.instances > 1 { "manual@1800000000" } else { "manual" }]);
         }
         if let Some(keys) = &self.keys {
             command.args(["--keys", keys]);
@@ -68,6 +111,8 @@ impl Flags {
         if let Some(origin) = &self.origin {
             command.args(["--origin", origin]);
         }
+        // A machine that runs all tests at once is slow at times, which is no outage. Who tests outages says so again.
+        command.args(["--verb-timeout", "10000"]).args(&self.arguments);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         // The log is searched for events, which colours would take apart.
         command.env("NO_COLOR", "1").stdin(Stdio::null());
@@ -81,8 +126,12 @@ pub(crate) struct Lab(Arc<Running>);
 
 #[derive(Debug)]
 struct Running {
-    child: Mutex<Child>,
+    children: Mutex<Vec<Child>>,
+    /// Of each instance.
+    addresses: Vec<SocketAddr>,
+    /// Where browsers go: the instance, or the proxy in front of several.
     address: SocketAddr,
+    _proxy: Option<Proxy>,
     /// Seconds by which the test has moved the clock.
     second: AtomicU64,
     scratch: Scratch,
@@ -96,9 +145,10 @@ impl Drop for Running {
 
 impl Running {
     fn stop(&self) {
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = child.kill();
-        let _ = child.wait();
+        for child in self.children.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -106,15 +156,13 @@ impl Lab {
     /// Starts a lab on a port of its own and waits until it listens.
     pub(crate) fn start(flags: &Flags) -> Self {
         let scratch = Scratch::new();
-        let log = File::create(scratch.file("log")).expect("the log can be written");
-        let started = flags.command().stdout(Stdio::piped()).stderr(log).spawn();
-        let mut child = started.expect("the example `lab` was built with the tests");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("standard output is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().strip_prefix("listening on ").and_then(|address| address.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("it said {line:?}"));
-        Self(Arc::new(Running { child: Mutex::new(child), address, second: AtomicU64::new(0), scratch }))
+        let (children, addresses): (Vec<_>, Vec<_>) = (0..flags.instances)
+            .map(|number| start_one(flags, &scratch.file(&format!("log{number}"))))
+            .unzip();
+        let proxy = (flags.instances > 1).then(|| Proxy::start(addresses.clone()));
+        let address = proxy.as_ref().map_or(addresses[0], |proxy| proxy.address);
+        let (children, second) = (Mutex::new(children), AtomicU64::new(0));
+        Self(Arc::new(Running { children, addresses, address, _proxy: proxy, second, scratch }))
     }
 
     /// What a lab says that does not start; `None` if it does.
@@ -149,10 +197,25 @@ impl Lab {
         self.0.second.load(Ordering::SeqCst)
     }
 
-    /// Moves the clock.
+    /// Where each instance listens.
+    pub(crate) fn instances(&self) -> &[SocketAddr] {
+        &self.0.addresses
+    }
+
+    /// Ends one instance as a crash does.
+    pub(crate) fn stop_instance(&self, number: usize) {
+        let mut children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = children[number].kill();
+        let _ = children[number].wait();
+    }
+
+    /// Moves the clocks.
     pub(crate) async fn pass(&self, seconds: u64) {
-        let answer = self.browser().ask("POST", "/lab/clock", &seconds.to_string()).await;
-        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+        for address in self.instances() {
+            let request = Request::builder().method("POST").uri("/lab/clock").header(header::HOST, "lab");
+            let (parts, _) = exchange(*address, request.body(seconds.to_string()).expect("a request")).await;
+            assert_eq!(parts.status, StatusCode::NO_CONTENT);
+        }
         self.0.second.fetch_add(seconds, Ordering::SeqCst);
     }
 
@@ -163,7 +226,17 @@ impl Lab {
 
     /// Everything it has logged.
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.0.scratch.file("log")).expect("the log can be read")
+        let log = |number| self.0.scratch.file(&format!("log{number}"));
+        let read = |number| std::fs::read_to_string(log(number)).expect("the log can be read");
+        (0..self.instances().len()).map(read).collect()
+    }
+
+    /// What the counters of an instance say.
+    pub(crate) async fn counters(&self, instance: usize) -> serde_json::Value {
+        let request = Request::builder().uri("/lab/counters").header(header::HOST, "lab");
+        let request = request.body(String::new()).expect("a request");
+        let (_, body) = exchange(self.instances()[instance], request).await;
+        serde_json::from_slice(&body).expect("JSON")
     }
 
     /// Sends bytes as they are over a connection of their own, and reads the status of the answer and all that follows
@@ -264,18 +337,19 @@ impl Browser {
         if body.contains('=') {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         }
+        let has_cookies = request.headers_ref().is_some_and(|headers| headers.contains_key(header::COOKIE));
+        let instances = self.lab.instances();
+        let settling = if has_cookies && instances.len() > 1 { instances.to_vec() } else { Vec::new() };
         let request = request.body(body.to_owned()).expect("a request");
         async move {
-            let answered = async {
-                let stream = TcpStream::connect(address).await.expect("lab listens");
-                let (mut sender, connection) =
-                    hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1");
-                tokio::spawn(connection);
-                let response = sender.send_request(request).await.expect("an answer");
-                let (parts, body) = response.into_parts();
-                (parts, body.collect().await.expect("a whole body").to_bytes())
-            };
-            let (parts, body) = within(answered).await;
+            let (parts, body) = exchange(address, request).await;
+            for instance in settling {
+                // What this request revoked is heard by the other instances within milliseconds; here it is waited for, so
+                // that no test hangs on how many.
+                let request =
+                    Request::builder().method("POST").uri("/lab/settle").header(header::HOST, "lab");
+                exchange(instance, request.body(String::new()).expect("a request")).await;
+            }
             let cookies = Lines::of(&parts.headers);
             let body = String::from_utf8(body.to_vec()).expect("lab speaks UTF-8");
             Answer { status: parts.status, headers: parts.headers, body, cookies }
@@ -328,6 +402,34 @@ impl Answer {
     pub(crate) fn user(&self) -> Option<String> {
         self.json()["user"].as_str().map(str::to_owned)
     }
+}
+
+fn start_one(flags: &Flags, log: &Path) -> (Child, SocketAddr) {
+    let log = File::create(log).expect("the log can be written");
+    let started = flags.command().stdout(Stdio::piped()).stderr(log).spawn();
+    let mut child = started.expect("the example `lab` was built with the tests");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("standard output is piped");
+    BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
+    let address = line.trim().strip_prefix("listening on ").and_then(|address| address.parse().ok());
+    (child, address.unwrap_or_else(|| panic!("it said {line:?}")))
+}
+
+/// One request over a connection of its own.
+async fn exchange(
+    address: SocketAddr,
+    request: Request<String>,
+) -> (http::response::Parts, hyper::body::Bytes) {
+    within(async {
+        let stream = TcpStream::connect(address).await.expect("lab listens");
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1");
+        tokio::spawn(connection);
+        let response = sender.send_request(request).await.expect("an answer");
+        let (parts, body) = response.into_parts();
+        (parts, body.collect().await.expect("a whole body").to_bytes())
+    })
+    .await
 }
 
 /// Waits for what must not take long.

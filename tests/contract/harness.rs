@@ -36,6 +36,11 @@ pub(crate) trait Harness: Send + Sync + 'static {
         false
     }
 
+    /// Whether a server does what was sent although the caller went away.
+    fn goes_on_alone(&self) -> bool {
+        false
+    }
+
     /// How long after its end a session may lie there before a purge takes it.
     fn purges_by(&self) -> Duration {
         Duration::ZERO
@@ -161,6 +166,10 @@ impl Harness for Postgres {
         Duration::from_secs(3600)
     }
 
+    fn goes_on_alone(&self) -> bool {
+        true
+    }
+
     async fn open(&self) -> Arc<dyn Store> {
         let options = portcullis::PostgresOptions::new(database().unwrap());
         let options = options.schema(&self.schema).connections(4).clock(Arc::clone(&self.clock) as _);
@@ -181,6 +190,10 @@ impl<URL: Place> Harness for Redis<URL> {
     }
 
     fn expires_by_itself(&self) -> bool {
+        true
+    }
+
+    fn goes_on_alone(&self) -> bool {
         true
     }
 

@@ -168,7 +168,7 @@ impl Stage {
 
     /// Waits until what a caller that went away has sent has come to rest: a server may still be at it.
     pub(crate) async fn settle(&self, id: StoredId) {
-        if !self.harness.expires_by_itself() {
+        if !self.harness.goes_on_alone() {
             return;
         }
         loop {

@@ -75,6 +75,8 @@ struct Model {
     /// be under way. One that was sent before both and arrives after both brings a token that looks used up: the
     /// coincidence in which an honest user is signed out.
     unlucky: bool,
+    /// Somebody asked for the end while the store was down. It is written when the store is back, and may hold before.
+    is_ending: bool,
     store_is_down: bool,
 }
 
@@ -95,12 +97,12 @@ impl Model {
         self.id += 1;
         self.login = if is_login { Some(self.id) } else { self.login };
         (self.authenticated, self.renewed) = (now, now);
-        (self.stolen, self.unlucky) = (false, false);
+        (self.stolen, self.unlucky, self.is_ending) = (false, false, false);
     }
 
     /// Whether the alarm may ring, and the owner be out.
     const fn is_excused(&self) -> bool {
-        self.stolen || self.unlucky
+        self.stolen || self.unlucky || self.is_ending
     }
 }
 
@@ -162,15 +164,16 @@ impl World {
                 let held = self.owner.jar.value(RENEWAL).is_some();
                 let answer = self.owner.visit(logout).await;
                 // Whether it was over already or not: from here on nobody must be in.
-                if self.done(&answer) && held {
-                    self.model.login = None;
+                if self.done(&answer) {
+                    self.model.login = self.model.login.filter(|_| !held);
+                } else {
+                    self.model.is_ending = true;
                 }
             }
-            Step::Operator => {
-                if self.stage.layer.logout_everywhere("alice").await.is_ok() {
-                    self.model.login = None;
-                }
-            }
+            Step::Operator => match self.stage.layer.logout_everywhere("alice").await {
+                Ok(_) => self.model.login = None,
+                Err(_) => self.model.is_ending = true,
+            },
             Step::Steal => self.thief = Some((self.model.id, self.owner.clone())),
             Step::Thief => {
                 let Some((id, mut thief)) = self.thief.take() else { return };

@@ -75,6 +75,13 @@ impl From<RandomError> for RegistryError {
 impl Registry {
     /// Creates a session. One store call.
     pub(crate) async fn begin(&self, beginning: Beginning) -> Result<Issued, RegistryError> {
+        if let Some(subject) = &beginning.private.subject
+            && self.revocations.knows_subjects()
+            && self.revocations.is_owed(&self.vault.subject_key(subject))
+        {
+            // The sign-out everywhere that the store has not taken comes first, or it would end this session too.
+            self.pay().await.map_err(|_| RegistryError::Store)?;
+        }
         let now = self.now();
         let id = SessionId(random::bytes().inspect_err(|_| self.event(SessionEvent::NoRandomness))?);
         let stored_id = self.vault.stored_id(&digest::session_digest(&id));

@@ -17,13 +17,17 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use super::{
+    backlog::{Backlog, Owed},
     contract::{Store, StoreError},
+    guard::Guarded,
+    heard::Heard,
+    outage::Outage,
     revocations::{Revocation, RevocationSet},
     vault::Vault,
 };
@@ -37,7 +41,11 @@ use crate::{
 
 /// The sessions of one origin.
 pub(crate) struct Registry {
-    pub(crate) store: Arc<dyn Store>,
+    pub(in crate::store) store: Arc<Guarded>,
+    pub(crate) outage: Outage,
+    pub(in crate::store) backlog: Backlog,
+    pub(in crate::store) paying: tokio::sync::Mutex<()>,
+    pub(in crate::store) heard: Heard,
     pub(crate) vault: Vault,
     pub(crate) tokens: RenewalTokens,
     pub(crate) cookie: SealedCookie,
@@ -48,11 +56,24 @@ pub(crate) struct Registry {
     /// Milliseconds by which the store's clock is ahead of this instance's.
     offset: AtomicI64,
     pub(in crate::store) watched: AtomicBool,
+    pub(in crate::store) feed: FeedState,
+}
+
+/// How this instance stands with the revocation feed.
+#[derive(Debug, Default)]
+pub(in crate::store) struct FeedState {
+    /// Milliseconds: when the whole window was last read.
+    pub(in crate::store) read_at: AtomicU64,
+    /// Whether the last attempt failed. What was heard does not age then: nobody tells what has come since.
+    pub(in crate::store) failing: AtomicBool,
+    /// Whether it was said that it is lost.
+    pub(in crate::store) lost: AtomicBool,
 }
 
 /// What a registry is made of.
 pub(crate) struct RegistryParts {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) outage: Outage,
     pub(crate) vault: Vault,
     pub(crate) tokens: RenewalTokens,
     pub(crate) cookie: SealedCookie,
@@ -62,10 +83,17 @@ pub(crate) struct RegistryParts {
 }
 
 impl Registry {
-    pub(crate) fn new(parts: RegistryParts) -> Self {
-        let RegistryParts { store, vault, tokens, cookie, timeouts, sink, clock } = parts;
-        Self {
-            store,
+    /// # Errors
+    /// If the journal of revocations cannot be read and written.
+    pub(crate) fn new(parts: RegistryParts) -> std::io::Result<Self> {
+        let RegistryParts { store, outage, vault, tokens, cookie, timeouts, sink, clock } = parts;
+        let feed = FeedState { read_at: AtomicU64::new(clock.now().as_millis()), ..FeedState::default() };
+        let registry = Self {
+            store: Arc::new(Guarded::new(store, outage.verb_timeout)),
+            backlog: Backlog::open(outage.journal.clone())?,
+            paying: tokio::sync::Mutex::default(),
+            heard: Heard::default(),
+            outage,
             vault,
             tokens,
             cookie,
@@ -75,7 +103,17 @@ impl Registry {
             revocations: RevocationSet::new(),
             offset: AtomicI64::new(0),
             watched: AtomicBool::new(false),
+            feed,
+        };
+        // What an earlier life of this instance has left unsaid holds here before the store is told.
+        let until = registry.now() + registry.window();
+        for owed in registry.backlog.all() {
+            match owed {
+                Owed::Session(id) => registry.revocations.insert(Revocation::Session(id), until),
+                Owed::Subject(subject) => registry.revocations.owe_subject(&subject, until),
+            }
         }
+        Ok(registry)
     }
 
     /// The instant of the store's clock, as far as this instance knows it.
@@ -94,6 +132,16 @@ impl Registry {
         } else {
             (signed(theirs) - signed(after)).max(0)
         };
+        if offset.unsigned_abs() > CLOCK_TOLERANCE
+            && self.offset.load(Ordering::Relaxed).unsigned_abs() <= CLOCK_TOLERANCE
+        {
+            tracing::warn!(
+                target: "portcullis",
+                milliseconds = offset,
+                "the store's clock is this far ahead of this machine's. Sessions go by the store's, so nobody is signed out; \
+                 but logs and certificates do not. Remedy: let NTP set both clocks."
+            );
+        }
         self.offset.store(offset, Ordering::Relaxed);
         Ok(())
     }
@@ -113,9 +161,10 @@ impl Registry {
         self.vault.session_ref(id)
     }
 
-    /// How long an entry of the revocation feed can matter: to the freshest cookie, with grace, leeway and a margin.
+    /// How long an entry of the revocation feed can matter: to the freshest cookie, with grace, leeway, what an outage adds, and
+    /// a margin.
     pub(crate) fn window(&self) -> Duration {
-        self.timeouts.fresh + self.timeouts.grace + MARGIN
+        self.timeouts.fresh + self.timeouts.grace + self.outage.grace + MARGIN
     }
 
     /// Whether a session whose cookie opened is revoked, or its claims are outdated. No store call, no shared lock.
@@ -151,3 +200,6 @@ impl fmt::Debug for Registry {
 
 /// Clocks and deliveries are not exact; an entry outlives its cookies by this much.
 const MARGIN: Duration = Duration::from_secs(65);
+
+/// Milliseconds by which two clocks may differ before that is worth a warning.
+const CLOCK_TOLERANCE: u64 = 5_000;

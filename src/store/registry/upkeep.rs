@@ -12,6 +12,7 @@ use crate::{
     id::StoredId,
     session::{Private, Snapshot},
     store::{
+        backlog::Owed,
         contract::{CommitRequest, StoreError},
         revocations::Revocation,
         row::{FieldTag, Row, RowKeeper as _},
@@ -95,14 +96,28 @@ impl Registry {
     }
 
     /// Ends a session. Whether there was one. One store call.
+    ///
+    /// # Errors
+    /// If the store does not answer. The session is ended on this instance all the same, and in the store when it is back.
     pub(crate) async fn end(&self, stored_id: &StoredId) -> Result<bool, StoreError> {
-        let ended = self
-            .store
-            .revoke(stored_id)
-            .await
-            .inspect_err(|error| self.store_failed(StoreVerb::Revoke, error))?;
+        let ended = self.store.revoke(stored_id).await;
         self.revoked_here(Revocation::Session(*stored_id));
-        Ok(ended)
+        match &ended {
+            Ok(_) => self.heard.note(Revocation::Session(*stored_id), self.now()),
+            Err(error) => {
+                self.store_failed(StoreVerb::Revoke, error);
+                self.owe(Owed::Session(*stored_id));
+            }
+        }
+        ended
+    }
+
+    /// Notes what the store has not taken.
+    fn owe(&self, owed: Owed) {
+        if let Err(error) = self.backlog.add(owed) {
+            tracing::error!(target: "portcullis", %error, "a revocation cannot be written to the journal; it is kept in memory");
+        }
+        self.event(SessionEvent::RevocationPostponed);
     }
 
     /// The newer ids of a session that got one a moment ago. A logout that was under way with the old id means the session,
@@ -131,11 +146,11 @@ impl Registry {
     /// Ends every session of a user. One store call.
     pub(crate) async fn end_all(&self, subject: &str, epoch: u64) -> Result<u64, StoreError> {
         let key = self.vault.subject_key(subject);
-        let ended = self
-            .store
-            .revoke_subject(&key)
-            .await
-            .inspect_err(|error| self.store_failed(StoreVerb::RevokeSubject, error))?;
+        let ended = self.store.revoke_subject(&key).await.inspect_err(|error| {
+            self.store_failed(StoreVerb::RevokeSubject, error);
+            self.revocations.owe_subject(&key, self.now() + self.window());
+            self.owe(Owed::Subject(key));
+        })?;
         // The epoch rose at least by one; the feed brings the exact number.
         self.revoked_here(Revocation::Subject(key, epoch.saturating_add(1)));
         self.event(SessionEvent::LoggedOutEverywhere(ended));

@@ -1,0 +1,127 @@
+//! A plain proxy: bytes in, bytes out, each connection to the next server.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// A proxy that runs until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ended: AtomicBool,
+    /// What is done to the bytes.
+    fault: Mutex<Fault>,
+    connections: Mutex<Vec<TcpStream>>,
+}
+
+/// What a proxy does to what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Fault {
+    /// It hands it on.
+    #[default]
+    None,
+    /// It hands it on this much later.
+    Delay(Duration),
+    /// It takes everything and hands on nothing.
+    BlackHole,
+    /// It closes what is open, and every connection at once.
+    Reset,
+}
+
+impl Proxy {
+    pub(crate) fn start(servers: Vec<SocketAddr>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let shared = Arc::<Shared>::default();
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            let next = AtomicUsize::new(0);
+            for client in listener.incoming().flatten() {
+                if serving.ended.load(Ordering::SeqCst) {
+                    return;
+                }
+                let server = servers[next.fetch_add(1, Ordering::SeqCst) % servers.len()];
+                serving.join(client, server);
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// From now on this is done to what comes.
+    pub(crate) fn set(&self, fault: Fault) {
+        *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        if fault == Fault::Reset {
+            self.shared.close();
+        }
+    }
+}
+
+impl Shared {
+    fn fault(&self) -> Fault {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        for connection in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn join(self: &Arc<Self>, client: TcpStream, server: SocketAddr) {
+        if self.fault() == Fault::Reset {
+            return;
+        }
+        let Ok(server) = TcpStream::connect(server) else { return };
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let pair = |stream: &TcpStream| stream.try_clone().expect("another handle");
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.push(pair(&client));
+        connections.push(pair(&server));
+        drop(connections);
+        for (from, to) in [(pair(&client), pair(&server)), (server, client)] {
+            let shared = Arc::clone(self);
+            thread::spawn(move || shared.copy(from, to));
+        }
+    }
+
+    fn copy(&self, mut from: TcpStream, mut to: TcpStream) {
+        let mut bytes = [0; 16 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            match self.fault() {
+                Fault::None => {}
+                Fault::Delay(delay) => thread::sleep(delay),
+                Fault::BlackHole => continue,
+                Fault::Reset => break,
+            }
+            if to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+        if self.fault() == Fault::Reset {
+            let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::SeqCst);
+        self.shared.close();
+        // So that the thread that accepts looks up.
+        let _ = TcpStream::connect(self.address);
+    }
+}
