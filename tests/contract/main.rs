@@ -4,7 +4,7 @@
 //! harness   how a store is made; a new store joins with one of these and one line below
 //! stage     a fresh store with a second handle on its data, its clock, and the fixtures of the suite
 //! keeper    a row keeper without keys, whose every call can be seen in the row
-//! create … feed, interrupted    the promises, by verb
+//! create … feed, interrupted    the promises, by verb; racing: all of them at once
 //! sqlite    what is promised of a file only
 //! ```
 #![allow(
@@ -24,6 +24,7 @@ mod interrupted;
 mod keeper;
 mod list;
 mod purge;
+mod racing;
 mod restore;
 mod rotate;
 #[cfg(feature = "sqlite")]
@@ -131,6 +132,9 @@ macro_rules! hold_to_contract {
                     a_commit_cut_short_is_done_or_not_done,
                     a_rotation_cut_short_is_done_or_not_done,
                     a_revocation_cut_short_is_done_or_not_done,
+                }
+                racing {
+                    ten_thousand_operations_at_once_break_no_rule,
                 }
                 index {
                     an_index_secret_can_be_claimed_again_but_no_other,
