@@ -202,6 +202,11 @@ impl Lab {
         &self.0.addresses
     }
 
+    /// The process of an instance.
+    pub(crate) fn process(&self, number: usize) -> u32 {
+        self.0.children.lock().unwrap_or_else(PoisonError::into_inner)[number].id()
+    }
+
     /// Ends one instance as a crash does.
     pub(crate) fn stop_instance(&self, number: usize) {
         let mut children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);

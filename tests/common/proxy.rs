@@ -35,8 +35,10 @@ pub(crate) enum Fault {
     None,
     /// It hands it on this much later.
     Delay(Duration),
-    /// It takes everything and hands on nothing.
+    /// It hands on nothing, as a cable that was pulled: what was sent arrives when the fault is over.
     BlackHole,
+    /// It hands on what the clients say, and nothing of what the server answers; when that is over, it closes what was open.
+    MuteServer,
     /// It closes what is open, and every connection at once.
     Reset,
 }
@@ -62,8 +64,9 @@ impl Proxy {
 
     /// From now on this is done to what comes.
     pub(crate) fn set(&self, fault: Fault) {
-        *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
-        if fault == Fault::Reset {
+        let before =
+            std::mem::replace(&mut *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner), fault);
+        if fault == Fault::Reset || before == Fault::MuteServer {
             self.shared.close();
         }
     }
@@ -91,19 +94,28 @@ impl Shared {
         connections.push(pair(&client));
         connections.push(pair(&server));
         drop(connections);
-        for (from, to) in [(pair(&client), pair(&server)), (server, client)] {
+        for (from, to, answers) in [(pair(&client), pair(&server), false), (server, client, true)] {
             let shared = Arc::clone(self);
-            thread::spawn(move || shared.copy(from, to));
+            thread::spawn(move || shared.copy(from, to, answers));
         }
     }
 
-    fn copy(&self, mut from: TcpStream, mut to: TcpStream) {
+    fn copy(&self, mut from: TcpStream, mut to: TcpStream, answers: bool) {
         let mut bytes = [0; 16 * 1024];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             match self.fault() {
                 Fault::None => {}
                 Fault::Delay(delay) => thread::sleep(delay),
-                Fault::BlackHole => continue,
+                Fault::BlackHole => {
+                    while self.fault() == Fault::BlackHole && !self.ended.load(Ordering::SeqCst) {
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                    if self.fault() == Fault::Reset {
+                        break;
+                    }
+                }
+                Fault::MuteServer if answers => continue,
+                Fault::MuteServer => {}
                 Fault::Reset => break,
             }
             if to.write_all(&bytes[..count]).is_err() {

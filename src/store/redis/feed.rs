@@ -83,7 +83,7 @@ impl Shared {
             let shared = Arc::clone(self);
             all.spawn(async move {
                 let keys = [shared.keys.meta(partition), shared.keys.feed(partition)];
-                let call = shared.call(&shared.scripts.window, keys);
+                let call = shared.call(&shared.scripts.window, partition, keys);
                 let found: (Millis, Millis, Value) = call.run(&shared.link).await.map_err(StoreError::new)?;
                 Ok::<_, StoreError>((partition, found))
             });
@@ -133,7 +133,10 @@ impl Shared {
             all.spawn(async move {
                 let mut command = redis::cmd("XRANGE");
                 command.arg(shared.keys.feed(partition)).arg(format!("({millis}-{number}")).arg("+");
-                Ok::<_, StoreError>((partition, shared.link.send(&command).await.map_err(StoreError::new)?))
+                Ok::<_, StoreError>((
+                    partition,
+                    shared.link.send(partition, &command).await.map_err(StoreError::new)?,
+                ))
             });
         }
         let mut entries = Vec::new();

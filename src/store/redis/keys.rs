@@ -52,11 +52,16 @@ impl Keys {
     }
 
     fn of(&self, partition: u8, kind: &str, name: &str) -> String {
-        format!("{}{{{partition:02}}}:{kind}{name}", self.prefix)
+        format!("{}{}:{kind}{name}", self.prefix, tag(partition))
     }
 }
 
 /// The partition of a session or a user, whose names are hashes.
 pub(super) fn partition(name: &[u8]) -> u8 {
     name.first().map_or(0, |first| first % PARTITIONS)
+}
+
+/// What a cluster hashes of a key.
+pub(super) fn tag(partition: u8) -> String {
+    format!("{{{partition:02}}}")
 }

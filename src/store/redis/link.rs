@@ -1,4 +1,4 @@
-//! A connection that comes back: to one server, to the primary that sentinels name, or to a cluster.
+//! A connection that comes back: to one server, or to the primary that sentinels name.
 
 use std::{
     fmt,
@@ -10,15 +10,16 @@ use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, PushInfo, PushKind, RedisError, RedisResult, ServerErrorKind,
     Value,
     aio::{ConnectionLike as _, MultiplexedConnection},
-    cluster_async::ClusterConnection,
-    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
 };
 use tokio::sync::{Notify, watch};
 
-use super::target::{ANSWER, CONNECT, Target, client, cluster_client, sentinel_client};
+use super::target::{ANSWER, CONNECT, Target, client, sentinel_client};
 
 /// What hears the messages of the channel.
 pub(super) type Listener = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// A channel to listen to, and who does.
+pub(super) type Channel = (String, Listener);
 
 /// Something heard.
 pub(super) enum Heard {
@@ -30,68 +31,72 @@ pub(super) enum Heard {
 
 /// A connection shared by everything a store does.
 pub(super) struct Link {
-    target: Arc<Target>,
-    channel: Option<(String, Listener)>,
+    target: Target,
+    channel: Option<Channel>,
     state: watch::Sender<State>,
     broken: Notify,
 }
 
 #[derive(Clone)]
 enum State {
-    Up(u64, Connection),
+    Up(u64, MultiplexedConnection),
     /// It is being made, and nothing is wrong yet.
     Connecting(u64),
     /// The last attempt failed: asking is in vain until one succeeds.
     Down(u64, Arc<str>),
 }
 
-#[derive(Clone)]
-enum Connection {
-    One(MultiplexedConnection),
-    Cluster(ClusterConnection),
-}
-
 impl Link {
     /// Connects, and from then on keeps the connection alive as long as the link is.
-    pub(super) async fn open(
-        target: Arc<Target>,
-        channel: Option<(String, Listener)>,
-    ) -> RedisResult<Arc<Self>> {
-        let link =
-            Self { target, channel, state: watch::Sender::new(State::Connecting(0)), broken: Notify::new() };
+    pub(super) async fn open(target: Target, channel: Option<Channel>) -> RedisResult<Arc<Self>> {
+        let link = Self::new(target, channel);
         let connection = link.connect().await?;
         link.state.send_replace(State::Up(1, connection));
-        let link = Arc::new(link);
+        Ok(link.kept())
+    }
+
+    /// A link that connects by itself, as soon as somebody answers there.
+    pub(super) fn start(target: Target, channel: Option<Channel>) -> Arc<Self> {
+        let link = Self::new(target, channel);
+        link.broken.notify_one();
+        link.kept()
+    }
+
+    fn new(target: Target, channel: Option<Channel>) -> Self {
+        let state = watch::Sender::new(State::Connecting(0));
+        Self { target, channel, state, broken: Notify::new() }
+    }
+
+    fn kept(self) -> Arc<Self> {
+        let link = Arc::new(self);
         tokio::spawn(keep(Arc::downgrade(&link)));
-        Ok(link)
+        link
     }
 
     /// Sends a command, once more if the connection was lost over it: everything a store sends may be done twice.
     pub(super) async fn send(&self, command: &Cmd) -> RedisResult<Value> {
         let (number, connection) = self.connection().await?;
-        match connection.send(command).await {
+        match send(connection, command).await {
             Err(error) if is_lost(&error) => {
                 self.reset(number);
                 let (_, connection) = self.connection().await?;
-                connection.send(command).await
+                send(connection, command).await
             }
             done => done,
         }
     }
 
-    /// Sends a command that names no key to the server that has `key`, behind what was sent there before.
-    pub(super) async fn send_beside(&self, key: &str, command: &Cmd) -> RedisResult<Value> {
-        match self.connection().await? {
-            (_, Connection::Cluster(mut cluster)) => {
-                let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-                cluster.route_command(command.clone(), RoutingInfo::SingleNode(route)).await
-            }
-            (_, connection) => connection.send(command).await,
-        }
+    /// Sends a command about a key that is on its way here from another node of a cluster.
+    pub(super) async fn ask(&self, command: &Cmd) -> RedisResult<Value> {
+        let (_, mut connection) = self.connection().await?;
+        let mut asking = redis::pipe();
+        asking.cmd("ASKING").ignore().add_command(command.clone());
+        let answers: Vec<Value> = asking.query_async(&mut connection).await?;
+        answers.into_iter().next().unwrap_or_default().extract_error().map_err(Into::into)
     }
 
     /// The connection, as soon as there is one; an error at once where making one has just failed.
-    async fn connection(&self) -> RedisResult<(u64, Connection)> {
+    async fn connection(&self) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut state = self.state.subscribe();
         loop {
             match &*state.borrow_and_update() {
@@ -121,13 +126,13 @@ impl Link {
         }
     }
 
-    async fn connect(&self) -> RedisResult<Connection> {
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         tokio::time::timeout(CONNECT, self.connect_unbounded())
             .await
             .unwrap_or_else(|_| Err((ErrorKind::Io, "no connection within two seconds").into()))
     }
 
-    async fn connect_unbounded(&self) -> RedisResult<Connection> {
+    async fn connect_unbounded(&self) -> RedisResult<MultiplexedConnection> {
         let listener = self.channel.as_ref().map(|(_, listener)| Arc::clone(listener));
         let hear = move |push: PushInfo| -> Result<(), ()> {
             if let (Some(listener), PushKind::Message, Some(Value::BulkString(text))) =
@@ -140,42 +145,31 @@ impl Link {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(ANSWER))
-            .set_push_sender(Arc::new(hear.clone()));
-        let mut connection = match &*self.target {
-            Target::One(info) => {
-                Connection::One(client(info)?.get_multiplexed_async_connection_with_config(&config).await?)
-            }
+            .set_push_sender(Arc::new(hear));
+        let mut connection = match &self.target {
+            Target::One(info) => client(info)?.get_multiplexed_async_connection_with_config(&config).await?,
             Target::Sentinel { sentinels, service, database } => {
                 let mut asked = sentinel_client(sentinels, service, *database)?;
-                Connection::One(asked.get_async_connection_with_config(&config).await?)
+                asked.get_async_connection_with_config(&config).await?
             }
-            Target::Cluster(nodes) => {
-                Connection::Cluster(cluster_client(nodes, hear)?.get_async_connection().await?)
+            Target::Cluster(_) => {
+                return Err((ErrorKind::InvalidClientConfig, "a cluster is many links").into());
             }
         };
         if let Some((channel, _)) = &self.channel {
-            match &mut connection {
-                Connection::One(one) => one.subscribe(channel).await?,
-                Connection::Cluster(cluster) => cluster.subscribe(channel).await?,
-            }
+            connection.subscribe(channel).await?;
         }
         Ok(connection)
     }
 }
 
-impl Connection {
-    async fn send(&self, command: &Cmd) -> RedisResult<Value> {
-        match self.clone() {
-            Self::One(mut one) => one.req_packed_command(command).await,
-            Self::Cluster(mut cluster) => cluster.req_packed_command(command).await,
-        }
-        .and_then(Value::extract_error)
-    }
+async fn send(mut connection: MultiplexedConnection, command: &Cmd) -> RedisResult<Value> {
+    Ok(connection.req_packed_command(command).await?.extract_error()?)
 }
 
 /// Whether the connection is of no use any more: it is gone, it does not answer, or it leads to a server that was the
 /// primary once.
-fn is_lost(error: &RedisError) -> bool {
+pub(super) fn is_lost(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_connection_dropped()
         || error.is_timeout()
@@ -190,11 +184,9 @@ async fn keep(link: Weak<Link>) {
         let state = strong.state.borrow().clone();
         let number = match state {
             State::Up(number, connection) => {
-                let alive = tokio::time::timeout(HEARTBEAT, connection.send(&redis::cmd("PING"))).await;
+                let alive = tokio::time::timeout(HEARTBEAT, send(connection, &redis::cmd("PING"))).await;
                 match alive {
                     Ok(Ok(_)) => continue,
-                    // A cluster finds its nodes again by itself, and one of them may be gone for long.
-                    _ if matches!(connection, Connection::Cluster(_)) => continue,
                     _ => number,
                 }
             }

@@ -1,7 +1,7 @@
 //! Sessions in Redis or Valkey: one server, the primary that sentinels name, or a cluster.
 //!
 //! ```text
-//! target    the URL            link      a connection that comes back
+//! target    the URL            link      a connection that comes back      cluster   one for each node
 //! keys      names, partitions  scripts   the atomic steps, in Lua
 //! sessions  one session        subjects  the sessions of a user
 //! feed      the streams        open      what is looked at before anything is served
@@ -12,11 +12,13 @@
 //! be dead, whoever dies in between: a session is entered into its user's index before it is written and the epoch is read
 //! again after; a newer id is written before the older one is taken from, and nobody knows it until then.
 
+mod cluster;
 mod feed;
 mod keys;
 mod link;
 mod open;
 mod scripts;
+mod servers;
 mod sessions;
 mod subjects;
 mod target;
@@ -49,9 +51,9 @@ use crate::{
     id::{StoredId, SubjectKey},
 };
 use keys::{Keys, PARTITIONS, partition};
-use link::Link;
 pub use open::RedisOptions;
 use scripts::{Call, Lua, Millis, Scripts};
+use servers::Servers;
 
 /// A store in Redis 6.2 or later, or Valkey. Clones share it, and its two connections.
 ///
@@ -68,9 +70,9 @@ pub struct RedisStore(Arc<Shared>);
 struct Shared {
     keys: Keys,
     scripts: Scripts,
-    link: Arc<Link>,
+    link: Servers,
     /// For what must be kept: it waits for replicas, which holds up whatever else goes over the same connection.
-    sure: Arc<Link>,
+    sure: Servers,
     /// Whether there is a replica to be waited for, and it answered when it was last waited for.
     replicas_answer: AtomicBool,
     /// A test's clock, in place of the server's.
@@ -96,8 +98,8 @@ impl RedisStore {
 }
 
 impl Shared {
-    fn call<'a, const N: usize>(&self, script: &'a Lua, keys: [String; N]) -> Call<'a> {
-        Call::new(script, keys, self.clock.as_deref())
+    fn call<'a, const N: usize>(&self, script: &'a Lua, partition: u8, keys: [String; N]) -> Call<'a> {
+        Call::new(script, partition, keys, self.clock.as_deref())
     }
 
     /// Where a partition's news are told, as the scripts want it.
@@ -108,7 +110,7 @@ impl Shared {
     /// Runs a script that may publish something; then waits until a replica has it, where there is one.
     async fn publishing<T: FromRedisValue>(
         &self,
-        key: &str,
+        partition: u8,
         publishes: bool,
         call: &Call<'_>,
     ) -> Result<T, StoreError> {
@@ -121,7 +123,7 @@ impl Shared {
             wait.arg(1).arg(REPLICA_WAIT);
             // The write is done, whatever the replicas do; a lost one is written again by the instances that saw it.
             let answered =
-                self.sure.send_beside(key, &wait).await.and_then(|count| Ok(u64::from_redis_value(count)?));
+                self.sure.send(partition, &wait).await.and_then(|count| Ok(u64::from_redis_value(count)?));
             // Where there is none, or it hangs, only one revocation waits in vain until the window is read again.
             self.replicas_answer.store(matches!(answered, Ok(1..)), Ordering::Relaxed);
         }
@@ -132,7 +134,7 @@ impl Shared {
     async fn look_for_replicas(&self) {
         let mut info = redis::cmd("INFO");
         info.arg("replication");
-        if let Ok(text) = self.link.send_beside(&self.keys.meta(0), &info).await {
+        if let Ok(text) = self.link.send(0, &info).await {
             let text = String::from_redis_value(text).unwrap_or_default();
             let count = text.lines().find_map(|line| line.strip_prefix("connected_slaves:"));
             self.replicas_answer.store(count.is_some_and(|count| count.trim() != "0"), Ordering::Relaxed);
@@ -141,8 +143,8 @@ impl Shared {
 
     async fn publish_one(&self, partition: u8, revocation: &Revocation) -> Result<(), StoreError> {
         let key = self.keys.feed(partition);
-        let call = self.call(&self.scripts.publish, [key.clone()]).arg(self.place(partition));
-        let _: u8 = self.publishing(&key, true, &feed::entry(call, revocation)).await?;
+        let call = self.call(&self.scripts.publish, partition, [key]).arg(self.place(partition));
+        let _: u8 = self.publishing(partition, true, &feed::entry(call, revocation)).await?;
         Ok(())
     }
 
@@ -279,7 +281,7 @@ impl Store for RedisStore {
         for partition in 0..PARTITIONS {
             loop {
                 let keys = [shared.keys.meta(partition), shared.keys.feed(partition)];
-                let call = shared.call(&shared.scripts.purge, keys);
+                let call = shared.call(&shared.scripts.purge, partition, keys);
                 let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
                 let more: u8 = call.arg(window).run(&shared.link).await.map_err(StoreError::new)?;
                 if more == 0 {
@@ -327,7 +329,7 @@ impl Store for RedisStore {
 impl Shared {
     /// The instant of the clock that counts.
     async fn now(&self) -> redis::RedisResult<Timestamp> {
-        let call = self.call(&self.scripts.read, [self.keys.meta(0)]).arg(0);
+        let call = self.call(&self.scripts.read, 0, [self.keys.meta(0)]).arg(0);
         let (Millis(now), _): (Millis, redis::Value) = call.run(&self.link).await?;
         Ok(now)
     }

@@ -12,8 +12,9 @@ use super::{
     RedisStore, Shared,
     feed::News,
     keys::{Keys, PARTITIONS},
-    link::{Link, Listener},
+    link::Listener,
     scripts::Scripts,
+    servers::Servers,
     target::{Target, without_password},
 };
 use crate::{base64url, clock::Clock};
@@ -59,7 +60,7 @@ impl RedisOptions {
                 "leave braces out: Redis Cluster would put all sessions into one slot",
             ));
         }
-        let target = Arc::new(Target::parse(&url)?);
+        let target = Target::parse(&url)?;
         let keys = Keys::new(prefix);
         let news = Arc::new(News::default());
         let listener: Listener = {
@@ -68,8 +69,8 @@ impl RedisOptions {
         };
         let refused = |error: &RedisError| refusal(&url, error);
         let channel = Some((keys.channel(), listener));
-        let link = Link::open(Arc::clone(&target), channel).await.map_err(|error| refused(&error))?;
-        let sure = Link::open(target, None).await.map_err(|error| refused(&error))?;
+        let link = Servers::open(&target, channel).await.map_err(|error| refused(&error))?;
+        let sure = Servers::open(&target, None).await.map_err(|error| refused(&error))?;
         let shared = Shared {
             keys,
             scripts: Scripts::new(),
@@ -111,7 +112,7 @@ impl Shared {
     /// Ties the store to an index secret; empty only asks. The version of what is kept, and whose it is.
     pub(super) async fn claim(&self, check: &[u8]) -> RedisResult<(String, Option<[u8; 16]>)> {
         let text = base64url::encode(check);
-        let call = self.call(&self.scripts.claim, [self.keys.meta(0)]).arg(text);
+        let call = self.call(&self.scripts.claim, 0, [self.keys.meta(0)]).arg(text);
         let (version, index): (String, Option<Vec<u8>>) = call.run(&self.link).await?;
         Ok((version, index.and_then(|text| base64url::decode_array(&text))))
     }
@@ -121,7 +122,7 @@ impl Shared {
         let mut info = redis::cmd("INFO");
         info.arg("server").arg("memory");
         // Not everybody may ask; then the scripts will tell.
-        let Ok(text) = self.link.send_beside(&self.keys.meta(0), &info).await else { return Ok(()) };
+        let Ok(text) = self.link.send(0, &info).await else { return Ok(()) };
         let text: String = redis::from_redis_value(text).unwrap_or_default();
         let line = |name: &str| {
             text.lines()

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisResult, Script, ServerErrorKind, ToRedisArgs, Value};
 
-use super::link::Link;
+use super::servers::Servers;
 use crate::clock::{Clock, Timestamp};
 
 /// One script.
@@ -56,19 +56,25 @@ impl Scripts {
 /// A call of a script, being put together.
 pub(super) struct Call<'a> {
     script: &'a Lua,
+    partition: u8,
     keys: usize,
     arguments: Cmd,
 }
 
 impl<'a> Call<'a> {
-    /// A call over `keys`, all of one partition. The first argument of every script is the instant of a test's clock.
-    pub(super) fn new<const N: usize>(script: &'a Lua, keys: [String; N], clock: Option<&dyn Clock>) -> Self {
+    /// A call over `keys`, all of this partition. The first argument of every script is the instant of a test's clock.
+    pub(super) fn new<const N: usize>(
+        script: &'a Lua,
+        partition: u8,
+        keys: [String; N],
+        clock: Option<&dyn Clock>,
+    ) -> Self {
         let mut arguments = Cmd::new();
         for key in keys {
             arguments.arg(key);
         }
         arguments.arg(clock.map(|clock| clock.now().as_millis().to_string()).unwrap_or_default());
-        Self { script, keys: N, arguments }
+        Self { script, partition, keys: N, arguments }
     }
 
     pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
@@ -77,11 +83,11 @@ impl<'a> Call<'a> {
     }
 
     /// Runs it by its hash; where the server does not know it (it is new, or was restarted), by its text.
-    pub(super) async fn run<T: FromRedisValue>(&self, link: &Link) -> RedisResult<T> {
+    pub(super) async fn run<T: FromRedisValue>(&self, servers: &Servers) -> RedisResult<T> {
         let by_hash = self.command("EVALSHA", &self.script.hash);
-        let value = match link.send(&by_hash).await {
+        let value = match servers.send(self.partition, &by_hash).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                link.send(&self.command("EVAL", &self.script.text)).await?
+                servers.send(self.partition, &self.command("EVAL", &self.script.text)).await?
             }
             done => done?,
         };

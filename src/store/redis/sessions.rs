@@ -41,7 +41,9 @@ pub(super) struct Read {
 impl Shared {
     /// The session, if it is live as far as its own row says.
     pub(super) async fn read(&self, id: &StoredId, with_fields: bool) -> Result<Option<Read>, StoreError> {
-        let call = self.call(&self.scripts.read, [self.keys.session(id)]).arg(u8::from(with_fields));
+        let call = self
+            .call(&self.scripts.read, partition(id.as_bytes()), [self.keys.session(id)])
+            .arg(u8::from(with_fields));
         let (Millis(now), found): (Millis, HashMap<Vec<u8>, Vec<u8>>) =
             call.run(&self.link).await.map_err(StoreError::new)?;
         let Some(bytes) = found.get(b"row".as_slice()) else { return Ok(None) };
@@ -77,7 +79,7 @@ impl Shared {
             None => ("", ""),
         };
         let mut call = self
-            .call(&self.scripts.write, [self.keys.session(id), self.keys.feed(at)])
+            .call(&self.scripts.write, at, [self.keys.session(id), self.keys.feed(at)])
             .arg(self.place(at))
             .arg(row_version)
             .arg(any_version)
@@ -94,7 +96,7 @@ impl Shared {
         for (tag, value) in fields {
             call = field(call, tag, value);
         }
-        let written: u8 = self.publishing(&self.keys.feed(at), !news.is_empty(), &call).await?;
+        let written: u8 = self.publishing(at, !news.is_empty(), &call).await?;
         Ok(written == 1)
     }
 
@@ -104,7 +106,7 @@ impl Shared {
         id: &StoredId,
         fields: &[(FieldTag, Option<Vec<u8>>)],
     ) -> Result<Option<(Row, Timestamp)>, StoreError> {
-        let mut call = self.call(&self.scripts.put, [self.keys.session(id)]);
+        let mut call = self.call(&self.scripts.put, partition(id.as_bytes()), [self.keys.session(id)]);
         for (tag, value) in fields {
             call = field(call, tag, value.as_ref());
         }
@@ -176,13 +178,13 @@ impl Shared {
     ) -> Result<(i64, Option<Row>), StoreError> {
         let at = partition(id.as_bytes());
         let call = self
-            .call(&self.scripts.end, [self.keys.session(id), self.keys.feed(at)])
+            .call(&self.scripts.end, at, [self.keys.session(id), self.keys.feed(at)])
             .arg(self.place(at))
             .arg(id.as_bytes().as_slice())
             .arg(versions.map_or("", |versions| versions.row.as_str()))
             .arg(versions.map_or("", |versions| versions.any.as_str()))
             .arg(u8::from(force));
-        let ended: Vec<redis::Value> = self.publishing(&self.keys.feed(at), true, &call).await?;
+        let ended: Vec<redis::Value> = self.publishing(at, true, &call).await?;
         let mut ended = ended.into_iter();
         let kind = ended.next().map(redis::from_redis_value::<i64>).transpose().map_err(StoreError::new)?;
         let row: Option<Vec<u8>> =
@@ -204,14 +206,14 @@ impl Shared {
         for id in ids {
             command.arg(id.as_bytes().as_slice());
         }
-        self.link.send(&command).await.map(drop)
+        self.link.send(partition(subject.as_bytes()), &command).await.map(drop)
     }
 
     /// The present epoch of a user.
     pub(super) async fn epoch(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         let mut command = redis::cmd("GET");
         command.arg(self.keys.epoch(subject));
-        let epoch = self.link.send(&command).await.map_err(StoreError::new)?;
+        let epoch = self.link.send(partition(subject.as_bytes()), &command).await.map_err(StoreError::new)?;
         let epoch: Option<u64> = redis::from_redis_value(epoch).map_err(StoreError::new)?;
         Ok(epoch.unwrap_or(0))
     }

@@ -29,7 +29,11 @@ impl Shared {
         ends_at: Timestamp,
     ) -> Result<u64, StoreError> {
         let call = self
-            .call(&self.scripts.enter, [self.keys.epoch(subject), self.keys.index(subject)])
+            .call(
+                &self.scripts.enter,
+                partition(subject.as_bytes()),
+                [self.keys.epoch(subject), self.keys.index(subject)],
+            )
             .arg(id.as_bytes().as_slice())
             .arg(ends_at.as_millis())
             .arg(KEPT_BEYOND);
@@ -44,11 +48,11 @@ impl Shared {
         let at = partition(subject.as_bytes());
         let keys = [self.keys.epoch(subject), self.keys.index(subject), self.keys.feed(at)];
         let call = self
-            .call(&self.scripts.raise, keys)
+            .call(&self.scripts.raise, at, keys)
             .arg(self.place(at))
             .arg(subject.as_bytes().as_slice())
             .arg(epoch.map(|epoch| epoch.to_string()).unwrap_or_default());
-        let (epoch, ids): (u64, Vec<Vec<u8>>) = self.publishing(&self.keys.feed(at), true, &call).await?;
+        let (epoch, ids): (u64, Vec<Vec<u8>>) = self.publishing(at, true, &call).await?;
         let mut ended = 0;
         let mut cleared = Vec::new();
         for id in stored_ids(ids) {
@@ -67,7 +71,8 @@ impl Shared {
 
     /// Removes a session that began before `epoch`, without a word.
     pub(super) async fn drop_one(&self, id: &StoredId, epoch: u64) -> Result<Dropped, StoreError> {
-        let call = self.call(&self.scripts.drop, [self.keys.session(id)]).arg(epoch);
+        let call =
+            self.call(&self.scripts.drop, partition(id.as_bytes()), [self.keys.session(id)]).arg(epoch);
         match call.run::<u8>(&self.link).await.map_err(StoreError::new)? {
             1 => Ok(Dropped::Live),
             2 => Ok(Dropped::Kept),
@@ -77,7 +82,11 @@ impl Shared {
 
     /// The user's sessions that are not over and not superseded, oldest first.
     pub(super) async fn list(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
-        let call = self.call(&self.scripts.list, [self.keys.epoch(subject), self.keys.index(subject)]);
+        let call = self.call(
+            &self.scripts.list,
+            partition(subject.as_bytes()),
+            [self.keys.epoch(subject), self.keys.index(subject)],
+        );
         let (epoch, ids): (u64, Vec<Vec<u8>>) = call.run(&self.link).await.map_err(StoreError::new)?;
         let mut rows = Vec::new();
         for id in stored_ids(ids) {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use redis::{
     Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
-    cluster::{ClusterClient, ClusterClientBuilder},
     io::tcp::TcpSettings,
     sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
@@ -12,6 +11,7 @@ use redis::{
 use super::super::open_error::StoreOpenError;
 
 /// How the servers are reached.
+#[derive(Clone)]
 pub(super) enum Target {
     /// One server.
     One(Box<ConnectionInfo>),
@@ -97,21 +97,6 @@ pub(super) fn sentinel_client(
         builder = builder.set_client_to_redis_password(password);
     }
     builder.build()
-}
-
-/// A client of a cluster.
-pub(super) fn cluster_client(
-    nodes: &[ConnectionInfo],
-    pushes: impl redis::aio::AsyncPushSender,
-) -> redis::RedisResult<ClusterClient> {
-    ClusterClientBuilder::new(nodes.to_vec())
-        .use_protocol(ProtocolVersion::RESP3)
-        .connection_timeout(CONNECT)
-        .response_timeout(ANSWER)
-        .overall_response_timeout(Some(ANSWER))
-        .tcp_settings(tcp())
-        .push_sender(pushes)
-        .build()
 }
 
 /// RESP3, so that the feed's messages come over the same connection.

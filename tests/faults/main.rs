@@ -1,0 +1,39 @@
+//! Real faults: servers that are killed, hang and fail over, proxies that delay, drop and reset, instances that stop in the
+//! middle. Over HTTP, against the example `lab`, on servers of each test's own.
+//!
+//! Where `redis-server` or PostgreSQL is not installed, the tests that want it are left out; `left_out` says so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, also in the helpers that clippy does not know to be tests"
+)]
+
+#[path = "../common/jar.rs"]
+mod jar;
+#[path = "../common/lab.rs"]
+mod lab;
+#[path = "../common/proxy.rs"]
+mod proxy;
+#[path = "../common/scratch.rs"]
+mod scratch;
+#[path = "../common/servers.rs"]
+mod servers;
+#[path = "../common/user_agent.rs"]
+mod user_agent;
+
+mod failover;
+mod opening;
+mod outage;
+mod stage;
+
+#[test]
+fn left_out() {
+    if !servers::is_there("redis-server") {
+        println!("left out: faults of Redis (redis-server is not installed)");
+    }
+    if servers::postgres_programs().is_none() {
+        println!("left out: faults of PostgreSQL (it is not installed)");
+    }
+}
