@@ -46,6 +46,8 @@ pub(crate) struct Flags {
     pub(crate) arguments: Vec<String>,
     /// So many instances share the store, behind a plain proxy that gives each connection to the next.
     pub(crate) instances: usize,
+    /// Whether each request waits until all instances have heard of what it revoked.
+    pub(crate) settles: bool,
 }
 
 impl Flags {
@@ -59,6 +61,7 @@ impl Flags {
             environment: Vec::new(),
             arguments: Vec::new(),
             instances: 1,
+            settles: true,
         }
     }
 
@@ -131,6 +134,7 @@ struct Running {
     addresses: Vec<SocketAddr>,
     /// Where browsers go: the instance, or the proxy in front of several.
     address: SocketAddr,
+    settles: bool,
     _proxy: Option<Proxy>,
     /// Seconds by which the test has moved the clock.
     second: AtomicU64,
@@ -162,7 +166,15 @@ impl Lab {
         let proxy = (flags.instances > 1).then(|| Proxy::start(addresses.clone()));
         let address = proxy.as_ref().map_or(addresses[0], |proxy| proxy.address);
         let (children, second) = (Mutex::new(children), AtomicU64::new(0));
-        Self(Arc::new(Running { children, addresses, address, _proxy: proxy, second, scratch }))
+        Self(Arc::new(Running {
+            children,
+            addresses,
+            address,
+            settles: flags.settles,
+            _proxy: proxy,
+            second,
+            scratch,
+        }))
     }
 
     /// What a lab says that does not start; `None` if it does.
@@ -234,6 +246,11 @@ impl Lab {
         let log = |number| self.0.scratch.file(&format!("log{number}"));
         let read = |number| std::fs::read_to_string(log(number)).expect("the log can be read");
         (0..self.instances().len()).map(read).collect()
+    }
+
+    /// Waits until all instances know of everything that was revoked.
+    pub(crate) async fn settle(&self) {
+        settle(self.instances().to_vec()).await;
     }
 
     /// What the counters of an instance say.
@@ -344,17 +361,12 @@ impl Browser {
         }
         let has_cookies = request.headers_ref().is_some_and(|headers| headers.contains_key(header::COOKIE));
         let instances = self.lab.instances();
-        let settling = if has_cookies && instances.len() > 1 { instances.to_vec() } else { Vec::new() };
+        let settles = has_cookies && instances.len() > 1 && self.lab.0.settles;
+        let settling = if settles { instances.to_vec() } else { Vec::new() };
         let request = request.body(body.to_owned()).expect("a request");
         async move {
             let (parts, body) = exchange(address, request).await;
-            for instance in settling {
-                // What this request revoked is heard by the other instances within milliseconds; here it is waited for, so
-                // that no test hangs on how many.
-                let request =
-                    Request::builder().method("POST").uri("/lab/settle").header(header::HOST, "lab");
-                exchange(instance, request.body(String::new()).expect("a request")).await;
-            }
+            settle(settling).await;
             let cookies = Lines::of(&parts.headers);
             let body = String::from_utf8(body.to_vec()).expect("lab speaks UTF-8");
             Answer { status: parts.status, headers: parts.headers, body, cookies }
@@ -426,7 +438,16 @@ async fn exchange(
     request: Request<String>,
 ) -> (http::response::Parts, hyper::body::Bytes) {
     within(async {
-        let stream = TcpStream::connect(address).await.expect("lab listens");
+        let stream = loop {
+            match TcpStream::connect(address).await {
+                Ok(stream) => break stream,
+                // Thousands of requests, each over a connection of its own, use up the machine's ports for a while.
+                Err(error) if error.kind() == std::io::ErrorKind::AddrNotAvailable => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(error) => panic!("lab does not listen: {error}"),
+            }
+        };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1");
         tokio::spawn(connection);
@@ -435,6 +456,15 @@ async fn exchange(
         (parts, body.collect().await.expect("a whole body").to_bytes())
     })
     .await
+}
+
+/// Waits until instances know of everything that was revoked. They hear of it within milliseconds by themselves; this way no
+/// test hangs on how many.
+async fn settle(instances: Vec<SocketAddr>) {
+    for instance in instances {
+        let request = Request::builder().method("POST").uri("/lab/settle").header(header::HOST, "lab");
+        exchange(instance, request.body(String::new()).expect("a request")).await;
+    }
 }
 
 /// Waits for what must not take long.

@@ -5,7 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -24,7 +24,8 @@ struct Shared {
     ended: AtomicBool,
     /// What is done to the bytes.
     fault: Mutex<Fault>,
-    connections: Mutex<Vec<TcpStream>>,
+    /// What is open: who copies holds it.
+    connections: Mutex<Vec<Weak<TcpStream>>>,
 }
 
 /// What a proxy does to what comes.
@@ -79,7 +80,9 @@ impl Shared {
 
     fn close(&self) {
         for connection in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let _ = connection.shutdown(Shutdown::Both);
+            if let Some(connection) = connection.upgrade() {
+                let _ = connection.shutdown(Shutdown::Both);
+            }
         }
     }
 
@@ -87,20 +90,21 @@ impl Shared {
         if self.fault() == Fault::Reset {
             return;
         }
-        let Ok(server) = TcpStream::connect(server) else { return };
+        let Some(server) = connect(server) else { return };
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
-        let pair = |stream: &TcpStream| stream.try_clone().expect("another handle");
+        let (client, server) = (Arc::new(client), Arc::new(server));
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.push(pair(&client));
-        connections.push(pair(&server));
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.extend([Arc::downgrade(&client), Arc::downgrade(&server)]);
         drop(connections);
-        for (from, to, answers) in [(pair(&client), pair(&server), false), (server, client, true)] {
+        for (from, to, answers) in [(Arc::clone(&client), Arc::clone(&server), false), (server, client, true)]
+        {
             let shared = Arc::clone(self);
-            thread::spawn(move || shared.copy(from, to, answers));
+            thread::spawn(move || shared.copy(&from, &to, answers));
         }
     }
 
-    fn copy(&self, mut from: TcpStream, mut to: TcpStream, answers: bool) {
+    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, answers: bool) {
         let mut bytes = [0; 16 * 1024];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             match self.fault() {
@@ -127,6 +131,19 @@ impl Shared {
             let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
         }
     }
+}
+
+/// Connects; waits where thousands of connections have used up the machine's ports for a while.
+fn connect(server: SocketAddr) -> Option<TcpStream> {
+    for _ in 0..100 {
+        match TcpStream::connect(server) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrNotAvailable => {
+                thread::sleep(Duration::from_millis(50));
+            }
+            done => return done.ok(),
+        }
+    }
+    None
 }
 
 impl Drop for Proxy {

@@ -7,6 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "a test fails by panicking, also in the helpers that clippy does not know to be tests"
 )]
 
@@ -26,6 +27,7 @@ mod user_agent;
 mod failover;
 mod opening;
 mod outage;
+mod repeated;
 mod stage;
 
 #[test]

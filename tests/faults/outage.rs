@@ -33,6 +33,8 @@ macro_rules! on_real_servers {
     };
 }
 
+pub(crate) use on_real_servers;
+
 on_real_servers!(
     a61_a_store_that_is_killed,
     a61_a_store_that_hangs,

@@ -70,7 +70,8 @@ impl Server {
 
 /// Two instances over what lies at `url`, with the time limit that the library has by default.
 pub(crate) fn two_instances(url: &str, arguments: &[&str]) -> Lab {
-    let flags = Flags { keys: Some(Lab::new_keys()), instances: 2, store: url.into(), ..Flags::memory() };
+    let keys = Some(Lab::new_keys());
+    let flags = Flags { keys, instances: 2, settles: false, store: url.into(), ..Flags::memory() };
     Lab::start(&flags.with(&["--verb-timeout", "250"]).with(arguments))
 }
 

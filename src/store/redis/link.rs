@@ -92,7 +92,7 @@ impl Link {
         let mut asking = redis::pipe();
         asking.cmd("ASKING").ignore().add_command(command.clone());
         let answers: Vec<Value> = asking.query_async(&mut connection).await?;
-        answers.into_iter().next().unwrap_or_default().extract_error().map_err(Into::into)
+        answers.into_iter().next().unwrap_or_default().extract_error()
     }
 
     /// The connection, as soon as there is one; an error at once where making one has just failed.
@@ -164,7 +164,7 @@ impl Link {
 }
 
 async fn send(mut connection: MultiplexedConnection, command: &Cmd) -> RedisResult<Value> {
-    Ok(connection.req_packed_command(command).await?.extract_error()?)
+    connection.req_packed_command(command).await?.extract_error()
 }
 
 /// Whether the connection is of no use any more: it is gone, it does not answer, or it leads to a server that was the
