@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use portcullis::{
     FeedLoss, KeyRing, Outage, Timeouts,
-    clock::{Clock as _, ManualClock, SystemClock, Timestamp},
+    clock::{Clock, ManualClock, SystemClock, Timestamp},
 };
 
 /// What to do.
@@ -25,6 +25,18 @@ pub(crate) struct Flags {
     /// Keeps what several labs do in one Redis or PostgreSQL apart.
     pub(crate) prefix: String,
     pub(crate) manual_clock: Option<Arc<ManualClock>>,
+    /// So much is this machine's clock ahead of the store's.
+    pub(crate) ahead: i64,
+}
+
+/// The system's clock, set wrong.
+#[derive(Debug)]
+pub(crate) struct WrongClock(pub(crate) i64);
+
+impl Clock for WrongClock {
+    fn now(&self) -> Timestamp {
+        SystemClock::default().now().offset_by(self.0)
+    }
 }
 
 /// Where sessions are kept.
@@ -48,6 +60,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         outage: Outage::default(),
         prefix: "lab".into(),
         manual_clock: None,
+        ahead: 0,
     };
     let mut arguments = arguments;
     while let Some(flag) = arguments.next() {
@@ -73,6 +86,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
                 flags.outage = flags.outage.verb_timeout(limit);
             }
             "--outage" => flags.outage = outage(flags.outage, &value).ok_or_else(wrong)?,
+            "--ahead" => flags.ahead = value.parse().map_err(|_| wrong())?,
             "--prefix" => flags.prefix = value,
             "--recent" => flags.recent = seconds()?,
             "--clock" => {

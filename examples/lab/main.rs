@@ -4,6 +4,7 @@
 //! cargo run --example lab -- [--listen 127.0.0.1:0] [--origin https://app.site.test] [--store STORE]
 //!     [--prefix NAME] [--verb-timeout MS] [--outage grace=S,unsafe,feed=S,check,journal=PATH]
 //!     [--keys TEXT] [--print-new-keys] [--fresh S] [--idle S] [--absolute S] [--grace S] [--recent S] [--clock manual[@SECOND]]
+//!     [--ahead MS]
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; the last three
@@ -21,11 +22,7 @@ mod routes;
 use std::{error::Error, io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use axum::extract::ConnectInfo;
-use portcullis::{
-    MemoryStore, SessionLayer, SqliteStore,
-    clock::{Clock, SystemClock},
-    store::Store,
-};
+use portcullis::{MemoryStore, SessionLayer, SqliteStore, clock::Clock, store::Store};
 
 use counted::Counted;
 use flags::{Command, Flags, StoreFlag};
@@ -56,7 +53,7 @@ fn print_new_keys() -> Result<(), Box<dyn Error>> {
 async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
     let clock: Arc<dyn Clock> = match &flags.manual_clock {
         Some(clock) => Arc::clone(clock) as _,
-        None => Arc::new(SystemClock::default()),
+        None => Arc::new(flags::WrongClock(flags.ahead)),
     };
     let store = open(&flags, &clock).await?;
     let (store, counters) = Counted::new(store);

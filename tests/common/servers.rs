@@ -126,6 +126,31 @@ impl Redis {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// The fields of a hash, whatever bytes they are.
+    pub(crate) fn hash(&self, key: &str) -> Vec<(String, Vec<u8>)> {
+        let text = "local out = {} local all = redis.call('HGETALL', KEYS[1]) \
+                    for i = 1, #all do out[i] = (all[i]:gsub('.', function(c) return string.format('%02x', c:byte()) end)) end \
+                    return out";
+        let said = self.cli(&["eval", text, "1", key]);
+        let bytes = |line: &str| -> Vec<u8> {
+            let digits: Vec<_> = line.trim().chars().filter_map(|digit| digit.to_digit(16)).collect();
+            digits.chunks(2).filter_map(|pair| u8::try_from(pair[0] * 16 + pair.get(1)?).ok()).collect()
+        };
+        let lines: Vec<_> = said.lines().map(bytes).collect();
+        lines
+            .chunks(2)
+            .map(|pair| (String::from_utf8_lossy(&pair[0]).into_owned(), pair[1].clone()))
+            .collect()
+    }
+
+    /// Sets a field of a hash to any bytes.
+    pub(crate) fn set_field(&self, key: &str, field: &str, value: &[u8]) {
+        let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = "return redis.call('HSET', KEYS[1], ARGV[1], \
+                    (ARGV[2]:gsub('..', function(c) return string.char(tonumber(c, 16)) end)))";
+        self.cli(&["eval", text, "1", key, field, &hex]);
+    }
+
     /// Ends it as a crash does.
     pub(crate) fn kill(&self) {
         if let Some(mut child) = self.child().take() {
@@ -262,6 +287,13 @@ impl Postgres {
     /// Runs a statement.
     pub(crate) fn sql(&self, statement: &str) {
         self.run("psql", &["-q", "-d", &self.url(), "-c", statement]);
+    }
+
+    /// The lines of a query's answer.
+    pub(crate) fn rows(&self, query: &str) -> Vec<String> {
+        let output =
+            Command::new(self.bin.join("psql")).args(["-qAt", "-d", &self.url(), "-c", query]).output();
+        String::from_utf8_lossy(&output.expect("psql runs").stdout).lines().map(str::to_owned).collect()
     }
 
     fn data(&self) -> String {

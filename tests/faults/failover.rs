@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    lab::{Browser, FRESH, Lab, eventually},
+    lab::{Browser, FRESH, eventually},
     servers::{Cluster, Redis, is_there},
     stage::{assert_unavailable, now, two_instances, until_nobody},
 };
@@ -158,35 +158,4 @@ async fn a61_a_cluster_that_has_lost_a_node() {
         comes_back(browser, user).await;
     }
     assert_eq!(lab.told("authn_token_reuse"), 0);
-}
-
-/// Instances of one version that start, stop and come back while people work: nobody notices.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a66_a_rolling_restart() {
-    if !is_there("redis-server") {
-        return;
-    }
-    let redis = Redis::start(&[]);
-    let flags =
-        crate::lab::Flags { keys: Some(Lab::new_keys()), store: redis.url(), ..crate::lab::Flags::memory() };
-    let flags = flags.with(&["--clock", "manual@1800000000"]);
-    let mut labs = [Lab::start(&flags), Lab::start(&flags)];
-    let mut alice = labs[0].signed_in("alice").await;
-    let mut second = 0;
-    for round in 0..6 {
-        second += FRESH;
-        for lab in &labs {
-            lab.pass(FRESH).await;
-        }
-        for number in [0, 1, 0] {
-            let mut there = alice.at(&labs[number]);
-            assert_eq!(there.who().await.as_deref(), Some("alice"), "round {round}");
-            alice = there;
-        }
-        let restarted = round % 2;
-        labs[restarted].stop();
-        labs[restarted] = Lab::start(&flags);
-        labs[restarted].pass(second).await;
-    }
-    assert_eq!(labs[0].told("authn_token_reuse") + labs[1].told("authn_token_reuse"), 0);
 }

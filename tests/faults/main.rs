@@ -24,7 +24,9 @@ mod servers;
 #[path = "../common/user_agent.rs"]
 mod user_agent;
 
+mod database;
 mod failover;
+mod instances;
 mod opening;
 mod outage;
 mod repeated;
