@@ -25,7 +25,16 @@ struct Lab {
 impl Lab {
     fn start(lab: &str, store: &str, keys: &str) -> Self {
         let mut command = Command::new(lab);
-        command.args(["--store", store, "--keys", keys, "--clock", "manual@1800000000", "--verb-timeout", "10000"]);
+        command.args([
+            "--store",
+            store,
+            "--keys",
+            keys,
+            "--clock",
+            "manual@1800000000",
+            "--verb-timeout",
+            "10000",
+        ]);
         command.args(["--prefix", "bench", "--idle", "86400", "--absolute", "864000"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("lab starts");
         let mut line = String::new();
@@ -38,7 +47,8 @@ impl Lab {
     fn cpu(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it runs");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
-        let ticks: f64 = fields[11].parse::<f64>().expect("utime") + fields[12].parse::<f64>().expect("stime");
+        let ticks: f64 =
+            fields[11].parse::<f64>().expect("utime") + fields[12].parse::<f64>().expect("stime");
         ticks / 100.0
     }
 
@@ -84,7 +94,8 @@ impl Connection {
     }
 
     fn ask(&mut self, method: &str, path: &str, cookies: &str, body: &str) -> Answer {
-        let form = if body.contains('=') { "Content-Type: application/x-www-form-urlencoded\r\n" } else { "" };
+        let form =
+            if body.contains('=') { "Content-Type: application/x-www-form-urlencoded\r\n" } else { "" };
         let cookies = if cookies.is_empty() { String::new() } else { format!("Cookie: {cookies}\r\n") };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: x\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 \
@@ -210,9 +221,11 @@ fn main() {
         );
     }
     // What each costs the store, by verb; benches/stores counts what reaches the server.
-    for (what, method, path, body) in
-        [("admitted", "GET", "/", ""), ("read", "GET", "/data/colour", ""), ("write", "POST", "/data/colour", "green")]
-    {
+    for (what, method, path, body) in [
+        ("admitted", "GET", "/", ""),
+        ("read", "GET", "/data/colour", ""),
+        ("write", "POST", "/data/colour", "green"),
+    ] {
         let some = &jars[..500];
         if what == "read" {
             each(&one, some, 8, "POST", "/data/colour", "blue");
@@ -223,7 +236,8 @@ fn main() {
         println!(
             "{name}: {what}: {} P50 {:.2} ms",
             match (before, after) {
-                (Some(before), Some(after)) => format!("{:.2} commands a request at the server,", (after - before) as f64 / 500.0),
+                (Some(before), Some(after)) =>
+                    format!("{:.2} commands a request at the server,", (after - before) as f64 / 500.0),
                 _ => "commands not counted,".into(),
             },
             percentile(&mut times, 0.5)
@@ -245,7 +259,8 @@ fn main() {
             two.pass(FRESH);
         }
         for number in 0..500 {
-            let jar = here.ask("POST", "/login", "", &format!("user=leaving{number}")).cookies.expect("cookies");
+            let jar =
+                here.ask("POST", "/login", "", &format!("user=leaving{number}")).cookies.expect("cookies");
             assert!(there.ask("GET", "/", &jar, "").body.contains("leaving"));
             assert_eq!(here.ask("POST", "/logout", &jar, "").status, 204);
             let ended = Instant::now();

@@ -64,7 +64,7 @@
 //! | `recent` | 5 min | what [`RequireRecentAuth`] takes for recent |
 //! | other browser family | refused | it is not the client the session belongs to |
 //! | other platform or network | noted; [`RequireRecentAuth`] refuses | people travel, and so do copied cookies |
-//! | store silent | 503 | never signed out, never let in |
+//! | store silent for 250 ms | 503 | never signed out, never let in; [`Outage`] has the settings |
 //!
 //! # Features
 //!

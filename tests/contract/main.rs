@@ -22,6 +22,8 @@ mod harness;
 mod index;
 mod interrupted;
 mod keeper;
+#[path = "../common/left_out.rs"]
+mod left_out;
 mod list;
 mod purge;
 mod racing;

@@ -20,6 +20,8 @@ mod every_store;
 mod jar;
 #[path = "../common/lab.rs"]
 mod lab;
+#[path = "../common/left_out.rs"]
+mod left_out;
 #[path = "../common/proxy.rs"]
 mod proxy;
 #[path = "../common/scratch.rs"]

@@ -75,6 +75,16 @@ impl PostgresStore {
     /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` for TLS against the certificates that the
     /// system trusts.
     ///
+    /// ```no_run
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// use portcullis::{KeyRing, PostgresStore, SessionLayer};
+    ///
+    /// let store = PostgresStore::open("postgres://shop:secret@db.internal/shop?sslmode=verify-full").await?;
+    /// let sessions = SessionLayer::builder("https://app.example.com", KeyRing::from_env("SESSION_KEYS")?, store).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// If the URL is none, nobody answers there, the password or the user's rights are wrong, or the tables are of another
     /// version.

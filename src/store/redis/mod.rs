@@ -89,6 +89,16 @@ impl RedisStore {
     /// `redis+cluster://HOST:PORT,HOST:PORT`; with `rediss://` in place of `redis://` over TLS, against the certificates
     /// that the system trusts.
     ///
+    /// ```no_run
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// use portcullis::{KeyRing, RedisStore, SessionLayer};
+    ///
+    /// let store = RedisStore::open("redis+sentinel://10.0.0.1:26379,10.0.0.2:26379/main").await?;
+    /// let sessions = SessionLayer::builder("https://app.example.com", KeyRing::from_env("SESSION_KEYS")?, store).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// If the URL is none, nobody answers there, the password or the user's rights are wrong, the server is too old, or
     /// its sessions were written by a later version.
