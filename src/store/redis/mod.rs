@@ -4,7 +4,7 @@
 //! target    the URL            link      a connection that comes back      cluster   one for each node
 //! keys      names, partitions  scripts   the atomic steps, in Lua
 //! sessions  one session        subjects  the sessions of a user
-//! feed      the streams        open      what is looked at before anything is served
+//! create    a new session     feed      the streams        open      what is looked at before anything is served
 //! ```
 //!
 //! Each step is one script over the keys of one partition, so the same store works on a cluster. What concerns two
@@ -13,6 +13,7 @@
 //! again after; a newer id is written before the older one is taken from, and nobody knows it until then.
 
 mod cluster;
+mod create;
 mod feed;
 mod keys;
 mod link;
@@ -37,14 +38,12 @@ use redis::FromRedisValue;
 
 use super::{
     contract::{
-        CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest,
-        Store, StoreError,
+        CommitRequest, CreateError, IndexMismatch, NewSession, RotateAnswer, RotateRequest, Store, StoreError,
     },
     feed::{FeedBatch, FeedPosition},
     optimistic,
     revocations::Revocation,
     row::{FieldTag, Row},
-    steps::{is_as_seen, may_move, supersede_row},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -171,90 +170,12 @@ impl Shared {
         }
         Ok(())
     }
-
-    /// Takes from the session that a new one replaces. What it was read to hold must still be there.
-    async fn replace(&self, new: &NewSession<'_>) -> Result<(), CreateError> {
-        for _ in 0..MOST_TRIES {
-            let (old, supersedes) = match new.replaces {
-                None => return Ok(()),
-                Some(Replacement::End(old)) => {
-                    self.end(&old).await?;
-                    return Ok(());
-                }
-                Some(Replacement::Move(old)) => (old, false),
-                Some(Replacement::Supersede(old)) => (old, true),
-            };
-            let read = self.read(&old, true).await?.ok_or(CreateError::ReplacedGone)?;
-            if let Some(subject) = &read.row.subject
-                && read.row.epoch < self.epoch(subject).await?
-            {
-                return Err(CreateError::ReplacedGone);
-            }
-            let superseded = supersede_row(&old, &read.row, new.id, read.now, new.keeper);
-            let after = superseded.filter(|_| may_move(&old, &read.row, new.keeper));
-            let after = after.ok_or(CreateError::ReplacedGone)?;
-            if !is_as_seen(new.seen.as_ref(), &read.row, &read.fields) {
-                return Err(CreateError::ReplacedChanged);
-            }
-            let done = if supersedes {
-                let versions = Some((&read.versions, new.seen.is_some()));
-                let news = [Revocation::Superseded(old)];
-                self.write(&old, versions, &after, std::iter::empty(), &news).await?
-            } else {
-                self.end_as_seen(&old, &read.versions).await?
-            };
-            if done {
-                return Ok(());
-            }
-        }
-        Err(StoreError::new("too many others write to this session").into())
-    }
-
-    /// Writes a new session in the epoch that holds when it is written.
-    async fn write_new(&self, new: &NewSession<'_>) -> Result<Row, CreateError> {
-        let predecessor = match new.replaces {
-            Some(Replacement::Supersede(old)) => Some(old),
-            _ => None,
-        };
-        for _ in 0..MOST_TRIES {
-            let mut row = Row { predecessor, successor: None, epoch: 0, ..new.row.clone() };
-            if let Some(subject) = &row.subject {
-                row.epoch = self.enter(subject, &new.id, row.ends_at).await?;
-            }
-            new.keeper.sign(&new.id, &mut row);
-            let fields = new.fields.iter().map(|(tag, value)| (tag, Some(value)));
-            if !self.write(&new.id, None, &row, fields, &[]).await? {
-                return Err(CreateError::Taken);
-            }
-            let outlived = match &row.subject {
-                Some(subject) => row.epoch < self.epoch(subject).await?,
-                None => false,
-            };
-            if !outlived {
-                return Ok(row);
-            }
-            // The user was signed out everywhere while it was being written. Nobody knows it yet.
-            self.drop_one(&new.id, u64::MAX).await?;
-        }
-        Err(StoreError::new("the user is being signed out everywhere again and again").into())
-    }
 }
 
 #[async_trait]
 impl Store for RedisStore {
     async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
-        let shared = &self.0;
-        shared.write_index().await?;
-        let row = shared.write_new(&new).await?;
-        if let Err(error) = shared.replace(&new).await {
-            // Nobody knows the new id; if this fails too, it is gone when its time is over.
-            let _ = shared.drop_one(&new.id, u64::MAX).await;
-            if let Some(subject) = &row.subject {
-                let _ = shared.forget(subject, &[new.id]).await;
-            }
-            return Err(error);
-        }
-        Ok(row)
+        self.0.create(&new).await
     }
 
     async fn load(&self, id: &StoredId) -> Result<Option<(Row, Vec<(FieldTag, Vec<u8>)>)>, StoreError> {
@@ -353,6 +274,3 @@ impl fmt::Debug for RedisStore {
 
 /// Milliseconds that a revocation waits for a replica.
 const REPLICA_WAIT: u64 = 100;
-
-/// Each try that fails means that another writer has succeeded.
-const MOST_TRIES: u32 = 64;
