@@ -14,7 +14,8 @@ use crate::scratch::Scratch;
 
 /// Whether a program can be started.
 pub(crate) fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    let question = if program == "openssl" { "version" } else { "--version" };
+    Command::new(program).arg(question).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Where PostgreSQL's programs are, if they are.
@@ -31,7 +32,7 @@ pub(crate) fn postgres_programs() -> Option<PathBuf> {
 }
 
 /// A port that nobody listens on, whose bus port (10,000 above, for a cluster) is free as well.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it listens").port();

@@ -1,7 +1,10 @@
 //! What cannot be opened says so at once, with the remedy; what is dangerous is a warning.
 
+use std::{path::PathBuf, process::Command};
+
 use crate::{
     lab::{Flags, Lab},
+    scratch::Scratch,
     servers::{Postgres, Redis, is_there},
 };
 
@@ -121,6 +124,84 @@ fn a_database_that_refuses() {
     Lab::start(&flags).stop();
     postgres.sql("UPDATE lab.portcullis_meta SET value = int8send(9) WHERE name = 'version'");
     assert_says(&refusal(&postgres.url()), &["made by another version", "another schema"]);
+}
+
+/// Over TLS, against an authority that the system is told to trust; against any other it is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_tls() {
+    if !is_there("redis-server") || !is_there("openssl") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let authority = certificates(&scratch);
+    let file = |name: &str| scratch.file(name).display().to_string();
+    let port = crate::servers::free_port().to_string();
+    let redis = Redis::start(&[
+        "--tls-port",
+        &port,
+        "--tls-cert-file",
+        &file("server.pem"),
+        "--tls-key-file",
+        &file("server.key"),
+        "--tls-ca-cert-file",
+        &file("authority.pem"),
+        "--tls-auth-clients",
+        "no",
+    ]);
+    assert_eq!(redis.cli(&["ping"]).trim(), "PONG");
+    let url = format!("rediss://127.0.0.1:{port}");
+    let trusting =
+        Flags { environment: vec![("SSL_CERT_FILE", authority)], store: url.clone(), ..Flags::memory() };
+    let lab = Lab::start(&trusting);
+    let mut alice = lab.signed_in("alice").await;
+    lab.pass(crate::lab::FRESH).await;
+    assert_eq!(alice.who().await.as_deref(), Some("alice"));
+    // Plain words to a port that speaks TLS, and an authority that nobody trusts.
+    assert_says(&refusal(&url.replace("rediss", "redis")), &["redis:// against rediss://"]);
+    assert_says(&refusal(&url), &["cannot be used"]);
+}
+
+/// An authority of the test's own and a certificate of 127.0.0.1. The authority's file.
+fn certificates(scratch: &Scratch) -> PathBuf {
+    let run = |arguments: &[&str]| {
+        let output = Command::new("openssl").args(arguments).current_dir(scratch.file("")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    let made = [
+        "req",
+        "-x509",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=authority",
+        "-keyout",
+        "authority.key",
+        "-out",
+        "authority.pem",
+    ];
+    run(&[made.as_slice(), &key].concat());
+    let asked = ["req", "-subj", "/CN=server", "-keyout", "server.key", "-out", "server.csr"];
+    run(&[asked.as_slice(), &key].concat());
+    std::fs::write(scratch.file("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\n").unwrap();
+    run(&[
+        "x509",
+        "-req",
+        "-in",
+        "server.csr",
+        "-CA",
+        "authority.pem",
+        "-CAkey",
+        "authority.key",
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        "names",
+        "-out",
+        "server.pem",
+    ]);
+    scratch.file("authority.pem")
 }
 
 /// Many instances that start at once make the tables once.
