@@ -29,6 +29,7 @@ pub(crate) struct Counters {
     rotate: AtomicU64,
     revoke: AtomicU64,
     revoke_subject: AtomicU64,
+    revoke_before: AtomicU64,
     list_subject: AtomicU64,
     restore: AtomicU64,
     renewals: AtomicU64,
@@ -46,7 +47,7 @@ impl Counters {
             "calls": {
                 "create": count(&self.create), "load": count(&self.load), "commit": count(&self.commit),
                 "rotate": count(&self.rotate), "revoke": count(&self.revoke),
-                "revoke_subject": count(&self.revoke_subject), "list_subject": count(&self.list_subject),
+                "revoke_subject": count(&self.revoke_subject), "revoke_before": count(&self.revoke_before), "list_subject": count(&self.list_subject),
                 "restore": count(&self.restore),
             },
             "renewals": count(&self.renewals), "echoes": count(&self.echoes), "reuses": count(&self.reuses),
@@ -137,6 +138,11 @@ impl Store for Counted {
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         add(&self.counters.revoke_subject);
         self.store.revoke_subject(subject).await
+    }
+
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        add(&self.counters.revoke_before);
+        self.store.revoke_before(moment).await
     }
 
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {

@@ -7,8 +7,9 @@
 //!     [--ahead MS]
 //! ```
 //!
-//! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; the last three
-//! want the features `redis` and `postgres`. NAME is the key prefix or the schema there.
+//! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
+//! Redis want the feature `redis`, the last wants `postgres`. NAME is the key prefix or the schema there. S are seconds, MS
+//! milliseconds. Several labs over one store want the same --keys.
 //!
 //! It speaks plain HTTP, as if a proxy in front of it spoke TLS. The first line on standard output is
 //! `listening on 127.0.0.1:PORT`.

@@ -47,6 +47,7 @@ pub(crate) fn router(
     Router::new()
         .route("/lab/clock", post(move_clock).with_state(clock))
         .route("/lab/counters", get(count).with_state(counters))
+        .route("/lab/logout-before-now", post(logout_before_now).with_state(sessions.clone()))
         .route("/lab/settle", post(settle).with_state(sessions.clone()))
         .route_service("/.well-known/jwks.json", sessions.jwks())
         .merge(behind)
@@ -54,6 +55,12 @@ pub(crate) fn router(
 
 async fn count(State(counters): State<Arc<Counters>>) -> Json<Value> {
     Json(counters.to_json())
+}
+
+/// The operator signs out everybody who is there.
+async fn logout_before_now(State(sessions): State<SessionLayer>) -> StatusCode {
+    let now = sessions.now();
+    sessions.logout_before(now).await.map_or(StatusCode::SERVICE_UNAVAILABLE, |()| StatusCode::NO_CONTENT)
 }
 
 /// Answers once everything that was revoked so far is known here.

@@ -45,6 +45,7 @@ pub enum StoreVerb {
     Rotate,
     Revoke,
     RevokeSubject,
+    RevokeBefore,
     ListSubject,
     Purge,
     Subscribe,
@@ -61,6 +62,7 @@ impl StoreVerb {
             Self::Rotate => "rotate",
             Self::Revoke => "revoke",
             Self::RevokeSubject => "revoke_subject",
+            Self::RevokeBefore => "revoke_before",
             Self::ListSubject => "list_subject",
             Self::Purge => "purge",
             Self::Subscribe => "subscribe",
@@ -101,6 +103,8 @@ pub enum SessionEvent {
     LoggedOut(SessionRef),
     /// A user signed out everywhere, or was signed out by the operator; this many sessions were open.
     LoggedOutEverywhere(u64),
+    /// Everybody who had been authenticated before a moment was signed out by the operator.
+    EverybodyLoggedOut,
     /// A session was ended from another one of the same user.
     Revoked(SessionRef),
     /// The claims of a session changed; older cookies must renew.
@@ -157,6 +161,7 @@ impl SessionEvent {
             Self::Refused(..) => "session_refused",
             Self::LoggedOut(_) => "authn_logout",
             Self::LoggedOutEverywhere(_) => "authn_logout_everywhere",
+            Self::EverybodyLoggedOut => "authn_logout_everybody",
             Self::Revoked(_) => "session_revoked",
             Self::ClaimsChanged(_) => "session_claims_changed",
             Self::SessionCookieRefused(CookieFault::Duplicate)
@@ -191,6 +196,7 @@ impl SessionEvent {
             | Self::RenewalAnswerLost(_)
             | Self::LoggedOut(_)
             | Self::LoggedOutEverywhere(_)
+            | Self::EverybodyLoggedOut
             | Self::Revoked(_)
             | Self::ClaimsChanged(_)
             | Self::RevocationsDelivered(_)
@@ -240,6 +246,7 @@ impl SessionEvent {
             | Self::AdmittedWithoutStore(session)
             | Self::UpgradeRefused(session) => Some(*session),
             Self::LoggedOutEverywhere(_)
+            | Self::EverybodyLoggedOut
             | Self::SessionCookieRefused(_)
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)

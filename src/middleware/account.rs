@@ -135,7 +135,7 @@ impl Attached {
     pub(crate) async fn logout_everywhere(&self) -> Result<(), AuthError> {
         let current = self.signed_in()?;
         let subject = current.subject().unwrap_or_default();
-        let ended = self.registry().end_all(subject, current.fixed().epoch).await;
+        let ended = self.registry().end_all(subject, Some(current.fixed().epoch)).await;
         ended.map_err(|_| AuthError::Unavailable)?;
         for id in self.named_sessions() {
             self.registry().end(&id).await.map_err(|_| AuthError::Unavailable)?;

@@ -71,7 +71,7 @@ impl Attached {
         let mut look_at = fixed.minted_at + fresh;
         let epoch = fixed.epoch;
         let subject = snapshot.subject().map(|subject| (registry.vault.subject_key(subject), epoch));
-        let mut ended = registry.revocations.watch(&stored_id, subject);
+        let mut ended = registry.revocations.watch(&stored_id, fixed.authenticated_at, subject);
         async move {
             loop {
                 if *ended.borrow_and_update() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tower_layer::Layer;
 
 use super::{jwks::Jwks, service::SessionService, site::Site};
-use crate::store::StoreError;
+use crate::{clock::Timestamp, store::StoreError};
 
 /// Puts sessions in front of a service.
 ///
@@ -36,6 +36,23 @@ impl SessionLayer {
     /// If the store does not answer.
     pub async fn logout_everywhere(&self, subject: &str) -> Result<u64, StoreError> {
         self.0.registry.end_all_of(subject).await
+    }
+
+    /// The instant of the store's clock, as far as this instance knows it. No store call.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.0.registry.now()
+    }
+
+    /// Signs out everybody who was authenticated before `moment`, by the store's clock: after a breach, or a fault in the
+    /// login. A moment that is still to come counts as now. Sessions of nobody go by when they were created. It holds on all instances as a logout does; one store call
+    /// (with Redis 64).
+    ///
+    /// # Errors
+    /// If the store does not answer. On this instance it holds all the same, and in the store when it is back.
+    pub async fn logout_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.0.registry.ready().await.ok();
+        self.0.registry.end_before(moment).await
     }
 
     /// A service for `/.well-known/jwks.json`: the public keys with which anybody can verify that a renewal token comes

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     base64url,
+    clock::Timestamp,
     id::{StoredId, SubjectKey},
 };
 
@@ -17,8 +18,10 @@ use crate::{
 pub(super) enum Owed {
     /// A session.
     Session(StoredId),
-    /// All sessions of a user.
-    Subject(SubjectKey),
+    /// All sessions of a user, below this epoch if it is known.
+    Subject(SubjectKey, Option<u64>),
+    /// All sessions whose user was authenticated before an instant.
+    Before(Timestamp),
 }
 
 /// What is owed to the store.
@@ -39,7 +42,10 @@ impl Backlog {
             drop(open(path, true)?);
             owed.extend(fs::read_to_string(path)?.lines().filter_map(parse));
         }
-        Ok(Self { owed: Mutex::new(owed), file })
+        let backlog = Self { owed: Mutex::new(owed), file };
+        // Written anew, so that no line which a crash has cut off is left for the next to be glued to.
+        backlog.remove(&[])?;
+        Ok(backlog)
     }
 
     /// Notes what is owed. Whether that could be written to the file, if there is one.
@@ -51,7 +57,8 @@ impl Backlog {
         all.push(owed);
         let Some(path) = &self.file else { return Ok(()) };
         let mut file = open(path, true)?;
-        file.write_all(line(&owed).as_bytes())?;
+        // A line of its own, also after one that could be written only in part.
+        file.write_all(format!("\n{}", line(&owed)).as_bytes())?;
         file.sync_data()
     }
 
@@ -66,7 +73,8 @@ impl Backlog {
         all.retain(|owed| !taken.contains(owed));
         let Some(path) = &self.file else { return Ok(()) };
         // A new file in the place of the old: whoever dies in between leaves one of the two.
-        let new = path.with_extension("new");
+        let mut new = path.clone().into_os_string();
+        new.push(".new");
         let mut file = open(&new, false)?;
         file.write_all(all.iter().map(line).collect::<String>().as_bytes())?;
         file.sync_data()?;
@@ -79,7 +87,7 @@ impl Backlog {
 }
 
 /// Opens the file for its owner alone.
-fn open(path: &Path, keep: bool) -> io::Result<File> {
+fn open(path: impl AsRef<Path>, keep: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(keep).write(true).truncate(!keep);
     #[cfg(unix)]
@@ -90,7 +98,11 @@ fn open(path: &Path, keep: bool) -> io::Result<File> {
 fn line(owed: &Owed) -> String {
     match owed {
         Owed::Session(id) => format!("session {}\n", base64url::encode(id.as_bytes())),
-        Owed::Subject(subject) => format!("subject {}\n", base64url::encode(subject.as_bytes())),
+        Owed::Subject(subject, epoch) => {
+            let epoch = epoch.map(|epoch| format!(" {epoch}")).unwrap_or_default();
+            format!("subject {}{epoch}\n", base64url::encode(subject.as_bytes()))
+        }
+        Owed::Before(moment) => format!("before {}\n", moment.as_millis()),
     }
 }
 
@@ -99,7 +111,15 @@ fn parse(line: &str) -> Option<Owed> {
     let (kind, name) = line.split_once(' ')?;
     match kind {
         "session" => base64url::decode_array(name.as_bytes()).map(StoredId::from_bytes).map(Owed::Session),
-        "subject" => base64url::decode_array(name.as_bytes()).map(SubjectKey::from_bytes).map(Owed::Subject),
+        "subject" => {
+            let (name, epoch) = match name.split_once(' ') {
+                Some((name, epoch)) => (name, Some(epoch.parse().ok()?)),
+                None => (name, None),
+            };
+            base64url::decode_array(name.as_bytes())
+                .map(|key| Owed::Subject(SubjectKey::from_bytes(key), epoch))
+        }
+        "before" => name.parse().ok().map(Timestamp::from_millis).map(Owed::Before),
         _ => None,
     }
 }

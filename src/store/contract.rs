@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     feed::{FeedBatch, FeedPosition},
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row, RowKeeper},
 };
 use crate::{
@@ -66,6 +66,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store does not answer.
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError>;
+
+    /// Ends every session whose user was authenticated (or which was created, if nobody was) before `moment`, whoever it is,
+    /// and keeps that in mind: none of them comes back. An earlier moment than one before changes nothing.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError>;
 
     /// The user's sessions that are not over and not superseded, oldest first.
     ///

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::revocations::Revocation;
+use super::revocation::Revocation;
 use crate::clock::Timestamp;
 
 /// Where to read the revocation feed from.

@@ -9,7 +9,7 @@ use super::{
     breaker::Breaker,
     contract::{CommitRequest, CreateError, NewSession, RotateAnswer, RotateRequest, Store, StoreError},
     feed::{FeedBatch, FeedPosition},
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
 };
 use crate::{
@@ -91,6 +91,10 @@ impl Guarded {
 
     pub(super) async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         self.ask(self.store.revoke_subject(subject)).await
+    }
+
+    pub(super) async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.ask(self.store.revoke_before(moment)).await
     }
 
     pub(super) async fn list_subject(

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::revocations::Revocation;
+use super::revocation::Revocation;
 use crate::clock::Timestamp;
 
 /// What was heard, and when it was made. As bounded as the revocation set: it holds one window.
@@ -17,7 +17,7 @@ pub(super) struct Heard(Mutex<HashMap<Revocation, Timestamp>>);
 impl Heard {
     /// Notes a revocation. Of claims and newer ids the rows themselves tell, so only ends are noted.
     pub(super) fn note(&self, revocation: Revocation, at: Timestamp) {
-        if matches!(revocation, Revocation::Session(_) | Revocation::Subject(..)) {
+        if matches!(revocation, Revocation::Session(_) | Revocation::Subject(..) | Revocation::Before(_)) {
             let mut heard = self.lock();
             let known = heard.entry(revocation).or_insert(at);
             *known = (*known).max(at);

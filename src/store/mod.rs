@@ -9,6 +9,7 @@
 //! memory        in this process; sqlite: in a file, shared by the processes of one machine
 //! optimistic    rotation and commit for servers that hold no lock for us: redis, postgres
 //! row_bytes     a row as bytes, for those
+//! revocation    an entry of the revocation feed
 //! revocations   what must not be admitted although its cookie is fresh, and the feed that fills it
 //! vault         sealing at rest
 //! guard         a time limit and a breaker in front of any store; outage: what is chosen for when it is silent
@@ -39,6 +40,7 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
+mod revocation;
 mod revocations;
 mod row;
 #[cfg(any(feature = "redis", feature = "postgres"))]
@@ -65,7 +67,7 @@ pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
 pub use redis::{RedisOptions, RedisStore};
 pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
-pub use revocations::Revocation;
+pub use revocation::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
 pub(crate) use session_data::{Asking, CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]

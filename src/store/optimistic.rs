@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::{
     contract::{CommitRequest, RotateAnswer, RotateRequest, StoreError},
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
     steps::{MOST_PREDECESSORS, RowChange, commit_row, is_live, rotate_row},
 };

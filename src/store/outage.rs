@@ -33,7 +33,8 @@ pub enum FeedLoss {
     /// They are let in until they are stale: what was revoked meanwhile on another instance works here for `fresh` at most.
     #[default]
     Accept,
-    /// Each asks the store: nothing that was revoked works, and while the store is silent nobody gets in.
+    /// From then on each asks the store. Until the patience has passed, what was revoked on another instance still works here;
+    /// while the store is silent nobody is let in.
     CheckStore,
 }
 
@@ -51,8 +52,10 @@ impl Default for Outage {
 }
 
 impl Outage {
-    /// How long a verb of the store may take: 250 ms. Longer makes an outage pile up requests; shorter takes a slow moment
-    /// for an outage.
+    /// How long a verb of the store, one call, may take: 250 ms. Longer makes an outage pile up requests; shorter takes a slow
+    /// moment for an outage. With Redis and a replica stay above 150 ms: a revocation waits up to 100 ms for the replica.
+    ///
+    /// After three failures in a row one caller at a time may try, and the others get their 503 at once, until one succeeds.
     #[must_use]
     pub const fn verb_timeout(mut self, limit: Duration) -> Self {
         self.verb_timeout = limit;
@@ -76,7 +79,8 @@ impl Outage {
         self
     }
 
-    /// How long the revocation feed may be silent (10 s) before an event says so, and `then` holds.
+    /// How long the revocation feed may be unreadable (10 s, so that an ordinary failover is over before) before an event says
+    /// so, and `then` holds. A feed that can be read and has no entries is not lost.
     #[must_use]
     pub const fn feed_loss(mut self, patience: Duration, then: FeedLoss) -> Self {
         self.feed_patience = patience;
@@ -85,7 +89,8 @@ impl Outage {
     }
 
     /// Keeps revocations that the store has not taken in this file as well, so that a restart does not forget them. It holds
-    /// hashes only. Each instance wants a file of its own. Without it they are kept in memory.
+    /// hashes only, and its owner alone may read it. Each instance wants a file of its own, in a folder that exists. If it cannot
+    /// be written later, an error is logged and the revocation stays in memory, where all are kept without it.
     #[must_use]
     pub fn journal(mut self, path: impl Into<PathBuf>) -> Self {
         self.journal = Some(path.into());

@@ -14,25 +14,12 @@ use std::{
 
 use tokio::sync::watch;
 
+use super::revocation::Revocation;
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
     session::Standing,
 };
-
-/// An entry of the revocation feed. Idempotent: taking it twice changes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "a store must carry every kind")]
-pub enum Revocation {
-    /// A session ended.
-    Session(StoredId),
-    /// The claims of a session changed: cookies below this version must renew.
-    Claims(StoredId, u64),
-    /// All sessions of a user below this epoch ended.
-    Subject(SubjectKey, u64),
-    /// A session has a newer id. Its fresh cookies live out; a late answer must not set them any more.
-    Superseded(StoredId),
-}
 
 /// The revocations that still matter, and those who wait for one.
 pub(crate) struct RevocationSet {
@@ -41,6 +28,8 @@ pub(crate) struct RevocationSet {
     shards: Box<[Mutex<Shard>]>,
     subjects: Mutex<HashMap<SubjectKey, SubjectEntry>>,
     subject_count: AtomicUsize,
+    /// Milliseconds: who was authenticated before this is signed out. Nothing is gained by forgetting it.
+    before: AtomicU64,
     synced: AtomicBool,
     /// Milliseconds: the feed misses nothing since then.
     complete_since: AtomicU64,
@@ -71,13 +60,16 @@ impl Entry {
 #[derive(Clone, Copy)]
 struct SubjectEntry {
     revoked_below: u64,
-    /// The user was signed out, and the store has not taken it: it is not known yet below which epoch.
+    /// The user was signed out, and the store has not taken it yet.
     owed: bool,
+    /// Nor is it known below which epoch.
+    all: bool,
     until: Timestamp,
 }
 
 struct Watcher {
     ended: watch::Sender<bool>,
+    authenticated_at: Timestamp,
     subject: Option<(SubjectKey, u64)>,
 }
 
@@ -88,6 +80,7 @@ impl RevocationSet {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             subjects: Mutex::default(),
             subject_count: AtomicUsize::new(0),
+            before: AtomicU64::new(0),
             synced: AtomicBool::new(false),
             complete_since: AtomicU64::new(u64::MAX),
         }
@@ -129,6 +122,11 @@ impl RevocationSet {
         }
     }
 
+    /// Whether everybody who was authenticated at that instant is signed out.
+    pub(crate) fn is_before(&self, authenticated_at: Timestamp) -> bool {
+        authenticated_at.as_millis() < self.before.load(Ordering::Acquire)
+    }
+
     /// Whether any user was signed out everywhere; only then is the key of a user worth computing.
     pub(crate) fn knows_subjects(&self) -> bool {
         self.subject_count.load(Ordering::Acquire) != 0
@@ -136,7 +134,7 @@ impl RevocationSet {
 
     /// Whether a session of `subject` that began in `epoch` was ended with all others.
     pub(crate) fn is_subject_revoked(&self, subject: &SubjectKey, epoch: u64) -> bool {
-        lock(&self.subjects).get(subject).is_some_and(|entry| entry.owed || epoch < entry.revoked_below)
+        lock(&self.subjects).get(subject).is_some_and(|entry| entry.all || epoch < entry.revoked_below)
     }
 
     /// Takes an entry that matters until `until`, and tells those who wait for it.
@@ -155,6 +153,11 @@ impl RevocationSet {
                 self.insert_entry(&id, Entry { superseded: true, ..Entry::until(until) });
             }
             Revocation::Subject(subject, epoch) => self.insert_subject(subject, epoch, until),
+            Revocation::Before(moment) => {
+                if self.before.fetch_max(moment.as_millis(), Ordering::AcqRel) < moment.as_millis() {
+                    self.tell_watchers(|watcher| watcher.authenticated_at < moment);
+                }
+            }
         }
     }
 
@@ -190,14 +193,21 @@ impl RevocationSet {
     }
 
     /// A receiver that turns true when the session ends.
-    pub(crate) fn watch(&self, id: &StoredId, subject: Option<(SubjectKey, u64)>) -> watch::Receiver<bool> {
+    pub(crate) fn watch(
+        &self,
+        id: &StoredId,
+        authenticated_at: Timestamp,
+        subject: Option<(SubjectKey, u64)>,
+    ) -> watch::Receiver<bool> {
         let mut shard = self.shard(id);
         let ended = shard.entries.get(id).is_some_and(|entry| entry.revoked)
+            || self.is_before(authenticated_at)
             || subject.is_some_and(|(subject, epoch)| self.is_subject_revoked(&subject, epoch));
-        let watcher = shard
-            .watchers
-            .entry(*id)
-            .or_insert_with(|| Watcher { ended: watch::Sender::new(ended), subject });
+        let watcher = shard.watchers.entry(*id).or_insert_with(|| Watcher {
+            ended: watch::Sender::new(ended),
+            authenticated_at,
+            subject,
+        });
         watcher.ended.subscribe()
     }
 
@@ -248,8 +258,12 @@ impl RevocationSet {
     fn insert_subject(&self, subject: SubjectKey, epoch: u64, until: Timestamp) {
         {
             let mut subjects = lock(&self.subjects);
-            let entry =
-                subjects.entry(subject).or_insert(SubjectEntry { revoked_below: 0, owed: false, until });
+            let entry = subjects.entry(subject).or_insert(SubjectEntry {
+                revoked_below: 0,
+                owed: false,
+                all: false,
+                until,
+            });
             let is_news = epoch > entry.revoked_below;
             entry.revoked_below = entry.revoked_below.max(epoch);
             entry.until = entry.until.max(until);
@@ -262,15 +276,15 @@ impl RevocationSet {
         self.tell_watchers_of(&subject, epoch);
     }
 
-    /// Holds all sessions of a user to be ended, until the store has taken it and the feed tells the epoch.
-    pub(crate) fn owe_subject(&self, subject: &SubjectKey, until: Timestamp) {
-        let mut subjects = lock(&self.subjects);
-        let entry = subjects.entry(*subject).or_insert(SubjectEntry { revoked_below: 0, owed: true, until });
-        entry.owed = true;
-        entry.until = entry.until.max(until);
-        self.subject_count.store(subjects.len(), Ordering::Release);
-        drop(subjects);
-        self.tell_watchers_of(subject, u64::MAX);
+    /// Holds the sessions of a user to be ended, below an epoch or, where none is known, all of them until the store has taken
+    /// it and the feed tells.
+    pub(crate) fn owe_subject(&self, subject: &SubjectKey, below: Option<u64>, until: Timestamp) {
+        self.insert_subject(*subject, below.unwrap_or(0), until);
+        if let Some(entry) = lock(&self.subjects).get_mut(subject) {
+            entry.owed = true;
+            entry.all |= below.is_none();
+        }
+        self.tell_watchers_of(subject, below.unwrap_or(u64::MAX));
     }
 
     /// Whether a user's sign-out everywhere has still to be written.
@@ -281,16 +295,20 @@ impl RevocationSet {
     /// The store has taken it, and what it said of the epoch was heard.
     pub(crate) fn subject_is_paid(&self, subject: &SubjectKey) {
         if let Some(entry) = lock(&self.subjects).get_mut(subject) {
-            entry.owed = false;
+            (entry.owed, entry.all) = (false, false);
         }
     }
 
     fn tell_watchers_of(&self, subject: &SubjectKey, epoch: u64) {
+        self.tell_watchers(|watcher| {
+            watcher.subject.is_some_and(|(watched, began)| watched == *subject && began < epoch)
+        });
+    }
+
+    fn tell_watchers(&self, are_out: impl Fn(&Watcher) -> bool) {
         for shard in &self.shards {
-            for watcher in lock(shard).watchers.values() {
-                if watcher.subject.is_some_and(|(watched, began)| watched == *subject && began < epoch) {
-                    watcher.ended.send_replace(true);
-                }
+            for watcher in lock(shard).watchers.values().filter(|watcher| are_out(watcher)) {
+                watcher.ended.send_replace(true);
             }
         }
     }

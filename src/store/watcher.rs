@@ -13,6 +13,7 @@ use super::{
     feed::{FeedBatch, FeedPosition},
     outage::FeedLoss,
     registry::Registry,
+    revocation::Revocation,
 };
 use crate::{
     clock::Timestamp,
@@ -47,7 +48,9 @@ impl Registry {
             self.store.restore(&lost).await?;
             self.event(SessionEvent::RevocationsRestored(lost.len() as u64));
         }
-        self.pay().await?;
+        if let Err(error) = self.pay().await {
+            self.store_failed(StoreVerb::Revoke, &error);
+        }
         self.revocations.set_synced(batch.complete_since);
         self.feed.read_at.store(self.now().as_millis(), Ordering::Relaxed);
         self.feed.failing.store(false, Ordering::Relaxed);
@@ -62,33 +65,41 @@ impl Registry {
         // One at a time: a sign-out everywhere that is written twice would end who signed in between.
         let _turn = self.paying.lock().await;
         let owed = self.backlog.all();
-        let mut paid = Vec::new();
-        let mut done = Ok(());
+        let (mut paid, mut failed) = (Vec::new(), None);
         for debt in &owed {
-            done = match debt {
-                Owed::Session(id) => self.store.revoke(id).await.map(drop),
-                Owed::Subject(subject) => self.store.revoke_subject(subject).await.map(drop),
+            // What can be written twice without harm is; and it has more time than a verb of a request.
+            let done = match debt {
+                Owed::Session(id) => self.store.restore(&[Revocation::Session(*id)]).await,
+                Owed::Subject(subject, Some(epoch)) => {
+                    self.store.restore(&[Revocation::Subject(*subject, *epoch)]).await
+                }
+                Owed::Subject(subject, None) => self.store.revoke_subject(subject).await.map(drop),
+                Owed::Before(moment) => self.store.restore(&[Revocation::Before(*moment)]).await,
             };
-            if done.is_err() {
-                break;
+            match done {
+                Ok(()) => {
+                    // At once: what cannot be written twice must not be, whatever fails after it.
+                    if let Err(error) = self.backlog.remove(std::slice::from_ref(debt)) {
+                        tracing::error!(target: "portcullis", %error, "the journal of revocations cannot be written");
+                    }
+                    paid.push(*debt);
+                }
+                // One that cannot be paid must not keep the others from it.
+                Err(error) => failed = Some(error),
             }
-            paid.push(*debt);
         }
         if !paid.is_empty() {
             // The epochs that the users have got now come with the feed; until then nobody of theirs gets in.
             let batch = self.store.subscribe(FeedPosition::Window(self.window())).await?;
             self.take(&batch);
-            if let Err(error) = self.backlog.remove(&paid) {
-                tracing::error!(target: "portcullis", %error, "the journal of revocations cannot be written");
-            }
             for debt in &paid {
-                if let Owed::Subject(subject) = debt {
+                if let Owed::Subject(subject, _) = debt {
                     self.revocations.subject_is_paid(subject);
                 }
             }
             self.event(SessionEvent::RevocationsDelivered(paid.len() as u64));
         }
-        done
+        failed.map_or(Ok(()), Err)
     }
 
     /// An attempt to hear the feed failed. After a while that is said, and the operator's choice holds.
@@ -155,7 +166,8 @@ async fn watch(ended: Ended) {
 }
 
 async fn tidy(registry: Arc<Registry>) {
-    if let Err(error) = registry.store.purge(registry.window()).await {
+    let purged = tokio::time::timeout(PURGE_LIMIT, registry.store.purge(registry.window())).await;
+    if let Err(error) = purged.unwrap_or_else(|_| Err(StoreError::new("no end of the purge"))) {
         registry.store_failed(StoreVerb::Purge, &error);
     }
 }
@@ -183,6 +195,9 @@ const ROUND: Duration = Duration::from_secs(5);
 
 /// One purge a minute.
 const PURGE_EVERY: u32 = 12;
+
+/// A purge that takes longer hangs, and must not keep the next one from beginning.
+const PURGE_LIMIT: Duration = Duration::from_secs(300);
 
 /// Pause after a store that does not answer.
 const RETRY: Duration = Duration::from_millis(500);

@@ -9,11 +9,13 @@
 //! ```
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test fails by panicking, also in the helpers that clippy does not know to be tests"
 )]
 
+mod before;
 mod commit;
 mod create;
 mod end;
@@ -124,6 +126,11 @@ macro_rules! hold_to_contract {
                     positions_stay_true_when_entries_are_purged,
                     a_dropped_subscription_loses_nothing,
                     the_store_tells_the_instant_of_its_clock,
+                }
+                before {
+                    everybody_from_before_is_over_and_nobody_from_after,
+                    nothing_but_a_new_authentication_gets_out_of_it,
+                    an_earlier_moment_changes_nothing,
                 }
                 restore {
                     what_is_restored_is_ended_and_published,

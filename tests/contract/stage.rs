@@ -160,6 +160,7 @@ impl Stage {
                 Revocation::Claims(id, version) => (2, id.as_bytes().to_vec(), *version),
                 Revocation::Subject(subject, epoch) => (3, subject.as_bytes().to_vec(), *epoch),
                 Revocation::Superseded(id) => (4, id.as_bytes().to_vec(), 0),
+                Revocation::Before(moment) => (5, Vec::new(), moment.as_millis()),
             });
             entries
         };
@@ -171,13 +172,27 @@ impl Stage {
         if !self.harness.goes_on_alone() {
             return;
         }
-        loop {
-            let before = (self.load(id).await, self.feed().await);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            if (self.load(id).await, self.feed().await) == before {
-                return;
-            }
+        let mut before = self.load(id).await;
+        let mut still = 0;
+        while still < 4 {
+            tokio::time::sleep(Duration::from_millis(25)).await;
+            let now = self.load(id).await;
+            still = if now == before { still + 1 } else { 0 };
+            before = now;
         }
+    }
+
+    /// What `look` gives, as soon as it gives something: where a server may still be at what a caller that went away has sent,
+    /// two looks at it can see two states.
+    pub(crate) async fn at_rest<T>(&self, look: impl AsyncFn(&Self) -> Option<T>) -> Option<T> {
+        for _ in 0..400 {
+            let seen = look(self).await;
+            if seen.is_some() || !self.harness.goes_on_alone() {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        None
     }
 
     /// The end of the feed.

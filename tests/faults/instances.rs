@@ -128,6 +128,17 @@ async fn another_instance_hears_of_an_end_at_once(server: Server) {
         }
         took.push(ended.elapsed());
     }
+    // Everybody at once.
+    let carol = one.signed_in("carol").await.at(&two);
+    one.pass(1).await;
+    two.pass(1).await;
+    let answer = one.browser().ask("POST", "/lab/logout-before-now", "").await;
+    assert_eq!(answer.status, 204);
+    let ended = now();
+    while carol.ask("GET", "/", "").await.user().is_some() {
+        assert!(ended.elapsed() < Duration::from_secs(5), "it was never heard of");
+    }
+    took.push(ended.elapsed());
     took.sort();
     println!("MEASURED heard of by the other instance: median {:?}, worst of 40 {:?}", took[20], took[39]);
     // Well below the second look at the feed, which would mean that nothing was heard.

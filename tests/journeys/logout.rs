@@ -1,5 +1,7 @@
 //! Signing out: here, and everywhere.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use portcullis::{Auth, AuthError, Session, events::StoreVerb};
 
@@ -24,6 +26,7 @@ on_every_store!(
     logout_everywhere_of_nobody_is_refused,
     logout_everywhere_that_the_store_does_not_hear_holds_here_and_is_written_later,
     an_operator_signs_a_user_out_everywhere,
+    an_operator_signs_everybody_out,
 );
 
 /// A30: a browser keeps a cookie whose removal names other attributes.
@@ -226,6 +229,37 @@ async fn an_operator_signs_a_user_out_everywhere(stage: Stage) {
     assert_eq!(again.who().await, "alice");
     stage.store.goes_down();
     assert!(stage.layer.logout_everywhere("alice").await.is_err());
+}
+
+async fn an_operator_signs_everybody_out(stage: Stage) {
+    let mut alice = stage.signed_in("alice").await;
+    stage.pass(FRESH);
+    assert_eq!(alice.who().await, "alice", "renewed, but authenticated before");
+    let bob = stage.signed_in("bob").await;
+    stage.pass(Duration::from_secs(1));
+    let moment = stage.layer.now();
+    let mut carol = stage.signed_in("carol").await;
+    stage.layer.logout_before(moment).await.unwrap();
+    assert_eq!(stage.events.names().last(), Some(&"authn_logout_everybody"));
+    for browser in [&alice, &bob] {
+        assert_eq!(browser.ask(who).await.ok(), "nobody");
+        assert_eq!(browser.with_jar(browser.jar.without(SESSION)).ask(who).await.ok(), "nobody");
+    }
+    assert_eq!(carol.who().await, "carol");
+    let other = stage.restarted_with(stage.keys.clone());
+    assert_eq!(bob.at(&other).ask(who).await.ok(), "nobody", "the store has it");
+    stage.pass(FRESH);
+    assert_eq!(carol.who().await, "carol");
+    stage.store.goes_down();
+    assert!(stage.layer.logout_before(stage.layer.now()).await.is_err());
+    stage.store.comes_back();
+    stage.layer.ready().await.unwrap();
+    other.layer.ready().await.unwrap();
+    assert_eq!(carol.at(&other).ask(who).await.ok(), "nobody", "written when the store was back");
+    // A moment that is still to come is now: nobody is kept from signing in.
+    stage.layer.logout_before(portcullis::clock::Timestamp::MAX).await.unwrap();
+    stage.pass(Duration::from_secs(1));
+    assert_eq!(stage.signed_in("dave").await.who().await, "dave");
 }
 
 /// What an operator does on an instance that nobody has asked anything yet: from then on it follows the feed.

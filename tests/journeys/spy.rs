@@ -121,6 +121,11 @@ impl Store for Spy {
         self.store.revoke_subject(subject).await
     }
 
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.asked(StoreVerb::RevokeBefore, None)?;
+        self.store.revoke_before(moment).await
+    }
+
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
         self.asked(StoreVerb::ListSubject, None)?;
         self.store.list_subject(subject).await

@@ -29,7 +29,7 @@ impl Drop for Place {
 #[test]
 fn what_is_owed_survives_a_restart() {
     let place = Place::new("restart");
-    let user = Owed::Subject(SubjectKey::from_bytes([9; 16]));
+    let user = Owed::Subject(SubjectKey::from_bytes([9; 16]), Some(4));
     let backlog = Backlog::open(place.file()).unwrap();
     for owed in [session(1), user, session(2), session(1)] {
         backlog.add(owed).unwrap();
@@ -43,9 +43,19 @@ fn what_is_owed_survives_a_restart() {
 fn a_line_cut_off_by_a_crash_is_left_out() {
     let place = Place::new("crash");
     Backlog::open(place.file()).unwrap().add(session(1)).unwrap();
-    let mut file = open(&place.file().unwrap(), true).unwrap();
+    let mut file = open(place.file().unwrap(), true).unwrap();
     file.write_all(b"session AAAA\nsubj").unwrap();
-    assert_eq!(Backlog::open(place.file()).unwrap().all(), [session(1)]);
+    let backlog = Backlog::open(place.file()).unwrap();
+    assert_eq!(backlog.all(), [session(1)]);
+    backlog.add(session(2)).unwrap();
+    assert_eq!(Backlog::open(place.file()).unwrap().all(), [session(1), session(2)], "and spoils no other");
+    let mut file = open(place.file().unwrap(), true).unwrap();
+    file.write_all(b"session AA").unwrap();
+    backlog.add(Owed::Before(Timestamp::from_millis(7))).unwrap();
+    let unknown = Owed::Subject(SubjectKey::from_bytes([9; 16]), None);
+    backlog.add(unknown).unwrap();
+    let all = Backlog::open(place.file()).unwrap().all();
+    assert_eq!(all, [session(1), session(2), Owed::Before(Timestamp::from_millis(7)), unknown]);
 }
 
 #[test]

@@ -61,15 +61,18 @@ fn subjects_are_judged_by_epoch() {
 fn those_who_wait_are_told() {
     let set = RevocationSet::new();
     let alice = SubjectKey::from_bytes([1; 16]);
-    let (one, two, three) =
-        (set.watch(&id(1), None), set.watch(&id(2), Some((alice, 1))), set.watch(&id(3), Some((alice, 2))));
+    let (one, two, three) = (
+        set.watch(&id(1), Timestamp::MAX, None),
+        set.watch(&id(2), Timestamp::MAX, Some((alice, 1))),
+        set.watch(&id(3), Timestamp::MAX, Some((alice, 2))),
+    );
     set.insert(Revocation::Claims(id(1), 1), at(100));
     assert!(!*one.borrow());
     set.insert(Revocation::Session(id(1)), at(100));
     set.insert(Revocation::Subject(alice, 2), at(100));
     assert!(*one.borrow() && *two.borrow() && !*three.borrow());
-    assert!(*set.watch(&id(1), None).borrow(), "who comes too late is told at once");
-    assert!(*set.watch(&id(9), Some((alice, 1))).borrow());
+    assert!(*set.watch(&id(1), Timestamp::MAX, None).borrow(), "who comes too late is told at once");
+    assert!(*set.watch(&id(9), Timestamp::MAX, Some((alice, 1))).borrow());
     drop(two);
     set.prune(at(1));
     assert_eq!(set.shards.iter().map(|shard| lock(shard).watchers.len()).sum::<usize>(), 2);
@@ -106,4 +109,18 @@ fn older_ids_are_outdated_with_the_newest_and_a_late_link_is_no_gap() {
     set.insert(Revocation::Session(id(9)), at(90));
     set.link(&id(9), id(8), at(100));
     assert_eq!(set.standing(&id(8), u64::MAX), Standing::Revoked);
+}
+
+#[test]
+fn everybody_from_before_a_moment_is_out_and_told() {
+    let set = RevocationSet::new();
+    let at = Timestamp::from_seconds;
+    let (before, after) = (set.watch(&id(1), at(9), None), set.watch(&id(2), at(10), None));
+    set.insert(Revocation::Before(at(10)), at(100));
+    set.insert(Revocation::Before(at(5)), at(100));
+    assert!(set.is_before(at(9)) && !set.is_before(at(10)));
+    assert!(*before.borrow() && !*after.borrow());
+    set.prune(at(1000));
+    assert!(set.is_before(at(9)), "it is never forgotten");
+    assert!(*set.watch(&id(3), at(9), None).borrow(), "who comes too late is told at once");
 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::super::{
     contract::{CreateError, Seen},
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
     steps::{is_as_seen, is_live},
     uniform::Uniform,
@@ -24,6 +24,8 @@ pub(super) struct Inner {
     pub(super) feed: VecDeque<(u64, Revocation, Timestamp)>,
     pub(super) last: u64,
     pub(super) index: Option<[u8; 16]>,
+    /// Who was authenticated before this is signed out.
+    pub(super) before: Timestamp,
     /// The largest window that anybody purges with.
     pub(super) window: Duration,
 }
@@ -58,13 +60,14 @@ impl Inner {
     pub(super) fn live(&self, id: &StoredId, now: Timestamp) -> Option<&Stored> {
         let stored = self.sessions.get(id)?;
         let epoch = stored.row.subject.map_or(0, |subject| self.epoch(&subject));
-        is_live(&stored.row, epoch, now).then_some(stored)
+        (is_live(&stored.row, epoch, now) && stored.row.authenticated_at >= self.before).then_some(stored)
     }
 
     pub(super) fn live_mut(&mut self, id: &StoredId, now: Timestamp) -> Option<&mut Stored> {
         let stored = self.sessions.get_mut(id)?;
         let subject = stored.row.subject.and_then(|subject| self.subjects.get(&subject));
-        is_live(&stored.row, subject.map_or(0, |subject| subject.epoch), now).then_some(stored)
+        let live = is_live(&stored.row, subject.map_or(0, |subject| subject.epoch), now);
+        (live && stored.row.authenticated_at >= self.before).then_some(stored)
     }
 
     pub(super) fn write(&mut self, id: &StoredId, row: Row) {

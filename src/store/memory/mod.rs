@@ -17,7 +17,7 @@ use super::{
         Store, StoreError,
     },
     feed::{FeedBatch, FeedMark, FeedPosition},
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
     steps::{RowChange, commit_row, is_live, may_move, rotate_row, supersede_row},
 };
@@ -179,6 +179,15 @@ impl Store for MemoryStore {
         Ok(ended)
     }
 
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        let (mut inner, now) = self.step();
+        inner.before = inner.before.max(moment);
+        inner.publish(Revocation::Before(moment), now);
+        drop(inner);
+        self.0.news.notify_waiters();
+        Ok(())
+    }
+
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
         let (inner, now) = self.step();
         let ids = inner.subjects.get(subject).map(|subject| &subject.ids);
@@ -200,7 +209,10 @@ impl Store for MemoryStore {
             while inner.feed.front().is_some_and(|(_, _, at)| *at + window < now) {
                 inner.feed.pop_front();
             }
-            let over = |(id, stored): (&StoredId, &Stored)| (!is_live(&stored.row, 0, now)).then_some(*id);
+            let over = |(id, stored): (&StoredId, &Stored)| {
+                let goes_on = is_live(&stored.row, 0, now) && stored.row.authenticated_at >= inner.before;
+                (!goes_on).then_some(*id)
+            };
             inner.sessions.iter().filter_map(over).collect()
         };
         // What is over stays over, so the lock can be let go between two batches.
@@ -246,6 +258,10 @@ impl Store for MemoryStore {
                 Revocation::Session(id) => inner.end(&id, now),
                 Revocation::Subject(subject, epoch) => {
                     inner.end_all(subject, epoch, now);
+                }
+                Revocation::Before(moment) => {
+                    inner.before = inner.before.max(moment);
+                    inner.publish(*revocation, now);
                 }
                 Revocation::Claims(..) | Revocation::Superseded(_) => inner.publish(*revocation, now),
             }

@@ -18,11 +18,14 @@ use super::{
     super::{
         contract::StoreError,
         feed::{FeedBatch, FeedMark, FeedPosition},
-        revocations::Revocation,
+        revocation::Revocation,
     },
     Shared, instant, signed, sql, unsigned,
 };
-use crate::id::{StoredId, SubjectKey};
+use crate::{
+    clock::Timestamp,
+    id::{StoredId, SubjectKey},
+};
 
 /// What wakes readers.
 #[derive(Default)]
@@ -76,6 +79,7 @@ impl Shared {
                 1 => Revocation::Session(StoredId::from_bytes(of.try_into().ok()?)),
                 2 => Revocation::Claims(StoredId::from_bytes(of.try_into().ok()?), value),
                 3 => Revocation::Subject(SubjectKey::from_bytes(of.try_into().ok()?), value),
+                5 => Revocation::Before(Timestamp::from_millis(value)),
                 4 => Revocation::Superseded(StoredId::from_bytes(of.try_into().ok()?)),
                 _ => return None,
             };
@@ -98,6 +102,7 @@ pub(super) fn entries(news: &[Revocation]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<i64>)
             Revocation::Claims(id, version) => (2, id.as_bytes().to_vec(), signed(*version)),
             Revocation::Subject(subject, epoch) => (3, subject.as_bytes().to_vec(), signed(*epoch)),
             Revocation::Superseded(id) => (4, id.as_bytes().to_vec(), 0),
+            Revocation::Before(moment) => (5, Vec::new(), signed(moment.as_millis())),
         };
         entries.0.push(kind);
         entries.1.push(of);

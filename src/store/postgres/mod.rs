@@ -32,7 +32,7 @@ use super::{
     feed::{FeedBatch, FeedPosition},
     open_error::StoreOpenError,
     optimistic,
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
     steps::is_live,
 };
@@ -43,11 +43,13 @@ use crate::{
 pub use open::PostgresOptions;
 use pool::Pool;
 
-/// A store in PostgreSQL. Clones share it, its connections, and the one that listens.
+/// A store in PostgreSQL 13 or later. Clones share it, its connections, and the one that listens.
 ///
 /// The tables are made, and are named `portcullis_…`. A renewal updates its row in place and touches no index.
-/// `synchronous_commit` must stay on, as it is by default: a revocation that PostgreSQL has confirmed is then never taken
-/// back.
+/// `synchronous_commit` must stay on, its default: a revocation that PostgreSQL has confirmed then survives a crash of the
+/// server. It survives a failover only if `synchronous_standby_names` names the standby; otherwise the last moment may be
+/// lost, and the running instances write again the revocations that they had heard of. The URL names one host: let a DNS
+/// name, a virtual address or a pooler follow the primary.
 ///
 /// Round trips: a read one; a write one; a renewal two (what is there, what takes its place); a login four to six.
 ///
@@ -72,8 +74,9 @@ struct Shared {
 impl PostgresStore {
     /// Connects, and makes the tables if they are not there. Several instances may do so at once.
     ///
-    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` for TLS against the certificates that the
-    /// system trusts.
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Without `sslmode` it is `prefer`: the certificate is not checked, and TLS
+    /// is given up where the server offers none. Over any network write `?sslmode=verify-full` (the certificates that the
+    /// system trusts), or add `&sslrootcert=/path/ca.pem` for an authority of your own.
     ///
     /// ```no_run
     /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
@@ -140,6 +143,20 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Signs out everybody who was authenticated before `moment`.
+    async fn end_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        let ended = self.pool.run(|pool| {
+            let query = sqlx::query(sql::END_BEFORE)
+                .bind(signed(moment.as_millis()))
+                .bind(self.channel.clone())
+                .bind(self.clock());
+            async move { query.execute(&pool).await }
+        });
+        ended.await.map(drop)
+    }
+}
+
 #[async_trait]
 impl Store for PostgresStore {
     async fn create(&self, new: NewSession<'_>) -> Result<Row, CreateError> {
@@ -182,6 +199,10 @@ impl Store for PostgresStore {
 
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         self.0.end_all(subject, None).await
+    }
+
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.0.end_before(moment).await
     }
 
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
@@ -242,6 +263,7 @@ impl Store for PostgresStore {
                 Revocation::Subject(subject, epoch) => {
                     self.0.end_all(subject, Some(*epoch)).await?;
                 }
+                Revocation::Before(moment) => self.0.end_before(*moment).await?,
                 Revocation::Claims(..) | Revocation::Superseded(_) => self.0.publish_one(revocation).await?,
             }
         }

@@ -34,7 +34,9 @@ impl PostgresOptions {
         self
     }
 
-    /// Opens at most so many connections (10), of which one listens. A renewal holds one for about a millisecond.
+    /// Opens up to this many connections (10: nine steps at once, of about a millisecond each, and the one that listens). For up
+    /// to a minute after an outage the old ones may exist beside the new: plan `max_connections` for twice this, times the
+    /// instances.
     #[must_use]
     pub const fn connections(mut self, connections: u32) -> Self {
         self.connections = connections;
@@ -75,7 +77,10 @@ impl PostgresOptions {
         let wrong = || {
             StoreOpenError::new(
                 "this is no URL of a PostgreSQL",
-                "write postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+                concat!(
+                    "write postgres://USER:PASSWORD@HOST:PORT/DATABASE[?sslmode=verify-full], with reserved characters in the ",
+                    "password percent-encoded; sslmode is disable, prefer, require, verify-ca or verify-full"
+                ),
             )
         };
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {

@@ -53,8 +53,9 @@ impl Pool {
 
     async fn answers(&self) -> bool {
         let pool = self.get();
-        let asked = sqlx::query("SELECT 1").execute(&pool);
-        matches!(tokio::time::timeout(PATIENCE, asked).await, Ok(Ok(_)))
+        // A server that was the primary once answers too.
+        let asked = sqlx::query_as("SELECT NOT pg_is_in_recovery()").fetch_one(&pool);
+        matches!(tokio::time::timeout(PATIENCE, asked).await, Ok(Ok((true,))))
     }
 
     /// Puts new connections in the place of those that do not answer.
@@ -71,13 +72,23 @@ impl Pool {
 
 fn pool_options(connections: u32) -> PgPoolOptions {
     // Asking each connection before its use would double the round trips.
-    PgPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE).test_before_acquire(false)
+    let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE);
+    options.test_before_acquire(false).after_connect(|connection, _| {
+        Box::pin(async move {
+            // An instance that stops in the middle of a step must not hold up the others for longer than this.
+            sqlx::raw_sql("SET lock_timeout = '1s'; SET idle_in_transaction_session_timeout = '2s'")
+                .execute(connection)
+                .await
+                .map(drop)
+        })
+    })
 }
 
 /// Whether the connection was at fault, or two steps stood in each other's way.
 fn is_worth_another_try(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) => true,
+        // A pool is closed when another has taken its place.
+        sqlx::Error::Io(_) | sqlx::Error::PoolClosed => true,
         // 40001, 40P01: two steps crossed. 57P01 to 57P03: the server goes down, or comes up. 08…: the connection.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             matches!(code.as_ref(), "40001" | "40P01" | "57P01" | "57P02") || code.starts_with("08")

@@ -72,6 +72,7 @@ pub(super) fn refused(place: &str, error: &sqlx::Error) -> StoreOpenError {
             format!("the PostgreSQL at {place} refuses the user or the password"),
             "put them into the URL, postgres://USER:PASSWORD@HOST/DATABASE, and look at pg_hba.conf",
         ),
+        "42704" | "42883" => StoreOpenError::new(fault, "use PostgreSQL 13 or later"),
         "3D000" => StoreOpenError::new(fault, "make the database: createdb NAME"),
         "42501" => StoreOpenError::new(
             format!("the user may not make or use tables in the database {place}"),
@@ -101,7 +102,11 @@ pub(super) async fn write_index(
         .fetch_one(&mut **step)
         .await
         .map_err(StoreError::new)?;
-    if value == check { Ok(()) } else { Err(StoreError::new("the database belongs to another index secret")) }
+    if value == check {
+        Ok(())
+    } else {
+        Err(StoreError::new("the database belongs to another key ring; give every instance the same"))
+    }
 }
 
 const VERSION: i64 = 1;
@@ -118,7 +123,8 @@ const LOCK: i64 = 0x5072_746c_6d69_6772;
 const TABLES: &str = "
 CREATE TABLE portcullis_sessions (
     id bytea PRIMARY KEY, row bytea NOT NULL, version int8 NOT NULL, until int8 NOT NULL, due int8 NOT NULL,
-    superseded bool NOT NULL, predecessor bytea, subject bytea, epoch int8 NOT NULL, created_at int8 NOT NULL
+    superseded bool NOT NULL, predecessor bytea, subject bytea, epoch int8 NOT NULL, created_at int8 NOT NULL,
+    authenticated_at int8 NOT NULL
 ) WITH (fillfactor = 80);
 CREATE INDEX portcullis_sessions_subject ON portcullis_sessions (subject) WHERE subject IS NOT NULL;
 CREATE INDEX portcullis_sessions_due ON portcullis_sessions (due);

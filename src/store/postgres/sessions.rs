@@ -7,7 +7,7 @@ use super::{
     super::{
         contract::{CreateError, NewSession, Replacement, StoreError},
         optimistic::{Found, Records},
-        revocations::Revocation,
+        revocation::Revocation,
         row::{FieldTag, Row},
         row_bytes,
         steps::{MOST_PREDECESSORS, is_as_seen, is_live, may_move, supersede_row},
@@ -118,6 +118,7 @@ impl Shared {
             .bind(signed(row.created_at.as_millis()))
             .bind(tags)
             .bind(values)
+            .bind(signed(row.authenticated_at.as_millis()))
             .execute(&mut **step)
             .await;
         match inserted {

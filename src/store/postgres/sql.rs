@@ -1,17 +1,19 @@
 //! The statements: each is one atomic step, and one round trip.
 
-/// The instant that counts: of the server's clock, or of a test's, which is the last parameter.
+/// The instant that counts: of the server's clock, or of a test's, which is the last parameter. A query of its own, which is
+/// evaluated once, so that an index can be searched by it.
 macro_rules! now {
     ($parameter:literal) => {
         concat!(
-            "COALESCE($",
+            "(SELECT COALESCE($",
             $parameter,
-            "::int8, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8)"
+            "::int8, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8))"
         )
     };
 }
 
-/// A session that is live: not over by the clock, nor by a sign-out everywhere.
+/// A session that is live: not over by the clock, nor by a sign-out of its user everywhere, nor by one of everybody (which is
+/// kept as the epoch of the user without a name, whom nobody else can be).
 macro_rules! live {
     ($session:literal, $parameter:literal) => {
         concat!(
@@ -22,7 +24,9 @@ macro_rules! live {
             $session,
             ".subject AND u.epoch > ",
             $session,
-            ".epoch)"
+            ".epoch) AND ",
+            $session,
+            ".authenticated_at >= COALESCE((SELECT epoch FROM portcullis_subjects WHERE subject = ''::bytea), 0)"
         )
     };
 }
@@ -90,11 +94,11 @@ pub(super) const PUT: &str = concat!(
     " FROM s"
 );
 
-/// 1 id, 2 row, 3 until, 4 due, 5 superseded, 6 predecessor, 7 subject, 8 epoch, 9 created at, 10 and 11 fields. Fails if the
-/// id is taken.
+/// 1 id, 2 row, 3 until, 4 due, 5 superseded, 6 predecessor, 7 subject, 8 epoch, 9 created at, 10 and 11 fields, 12
+/// authenticated at. Fails if the id is taken.
 pub(super) const INSERT: &str = concat!(
     "WITH s AS (INSERT INTO portcullis_sessions (id, row, version, until, due, superseded, predecessor, subject, epoch, ",
-    "created_at) VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9) RETURNING id) ",
+    "created_at, authenticated_at) VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9, $12) RETURNING id) ",
     "INSERT INTO portcullis_fields (session, tag, value) SELECT s.id, f.tag, f.value ",
     "FROM s, unnest($10::bytea[], $11::bytea[]) AS f (tag, value)"
 );
@@ -130,6 +134,15 @@ pub(super) const END_ALL: &str = concat!(
     "SELECT count(*) FILTER (WHERE gone.live), (SELECT count(pg_notify($3, ''))) FROM gone"
 );
 
+/// 1 the instant before which everybody is signed out, 2 the channel, 3 clock.
+pub(super) const END_BEFORE: &str = concat!(
+    "WITH up AS (INSERT INTO portcullis_subjects AS u (subject, epoch) VALUES (''::bytea, $1) ",
+    "ON CONFLICT (subject) DO UPDATE SET epoch = GREATEST(u.epoch, excluded.epoch)), ",
+    "news AS (INSERT INTO portcullis_feed (at, kind, subject_of, value) VALUES (",
+    now!("3"),
+    ", 5, ''::bytea, $1)) SELECT count(pg_notify($2, ''))"
+);
+
 /// 1 subject. Its epoch.
 pub(super) const EPOCH: &str = "SELECT epoch FROM portcullis_subjects WHERE subject = $1";
 
@@ -162,7 +175,9 @@ pub(super) const WINDOW: &str = concat!(
 pub(super) const AFTER: &str = concat!(
     "SELECT p.snapshot, f.at, f.kind, f.subject_of, f.value FROM (SELECT pg_current_snapshot()::text AS snapshot) p ",
     "LEFT JOIN portcullis_feed f ON f.xid >= pg_snapshot_xmin($1::pg_snapshot) ",
-    "AND NOT pg_visible_in_snapshot(f.xid, $1::pg_snapshot) ORDER BY f.number"
+    "AND NOT pg_visible_in_snapshot(f.xid, $1::pg_snapshot) ",
+    // Entries of a database that was restored from a copy of another are no news for ever.
+    "AND f.xid < pg_snapshot_xmax(p.snapshot::pg_snapshot) ORDER BY f.number"
 );
 
 /// 1 batch, 2 clock. Deletes sessions that are over. Those that somebody holds at this moment come next time.

@@ -23,6 +23,9 @@ use super::{
 /// The nodes of a cluster.
 pub(super) struct Cluster {
     seed: ConnectionInfo,
+    seeds: Vec<ConnectionInfo>,
+    /// Nodes that a slot on its way was asked of before the map knew them.
+    asked: std::sync::Mutex<HashMap<String, Arc<Link>>>,
     channel: Option<Channel>,
     /// The slot of each partition.
     slots: Vec<u16>,
@@ -57,8 +60,9 @@ impl Cluster {
                     }
                     let nodes = HashMap::from([(seed.addr().to_string(), link)]);
                     let map = RwLock::new(Arc::new(Map { nodes, owners: Vec::new() }));
-                    let (seed, refreshing) = (seed.clone(), Mutex::default());
-                    let cluster = Self { seed, channel, slots, map, refreshing };
+                    let (seed, seeds) = (seed.clone(), seeds.to_vec());
+                    let (asked, refreshing) = (std::sync::Mutex::default(), Mutex::default());
+                    let cluster = Self { seed, seeds, asked, channel, slots, map, refreshing };
                     cluster.refresh(&cluster.map()).await?;
                     return Ok(Arc::new(cluster));
                 }
@@ -86,7 +90,7 @@ impl Cluster {
                 // The slot is on its way to another node, which has this key already.
                 Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Ask) => {
                     let Some((address, _)) = error.redirect_node() else { return Err(error) };
-                    return self.node(&map, address)?.ask(command).await;
+                    return self.asked(&map, address)?.ask(command).await;
                 }
                 Err(error) if is_lost(&error) => {
                     // Perhaps a replica has taken over; whoever comes next will know.
@@ -115,17 +119,39 @@ impl Cluster {
         command.arg("SLOTS");
         for link in old.nodes.values() {
             match link.send(&command).await {
-                Ok(answer) => {
-                    let new = self.read(&old, answer)?;
-                    if new.owners != old.owners {
-                        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
-                    }
-                    return Ok(());
-                }
+                Ok(answer) => return self.learn(&old, answer),
                 Err(error) => refused = error,
             }
         }
+        // All nodes may have new addresses, behind names that are the same.
+        for seed in &self.seeds {
+            if let Ok(link) = Link::open(Target::One(Box::new(seed.clone())), None).await
+                && let Ok(answer) = link.send(&command).await
+            {
+                return self.learn(&old, answer);
+            }
+        }
         Err(refused)
+    }
+
+    fn learn(&self, old: &Map, answer: Value) -> RedisResult<()> {
+        let new = self.read(old, answer)?;
+        if new.owners != old.owners {
+            self.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        }
+        Ok(())
+    }
+
+    /// The connection to a node that a slot is on its way to.
+    fn asked(&self, map: &Map, address: &str) -> RedisResult<Arc<Link>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(link) = asked.get(address) {
+            return Ok(Arc::clone(link));
+        }
+        let link = self.node(map, address)?;
+        asked.insert(address.to_owned(), Arc::clone(&link));
+        Ok(link)
     }
 
     fn read(&self, old: &Map, answer: Value) -> RedisResult<Map> {

@@ -4,7 +4,7 @@
 use super::{
     super::{
         contract::{CreateError, NewSession, Replacement, StoreError},
-        revocations::Revocation,
+        revocation::Revocation,
         row::Row,
         steps::{is_as_seen, may_move, supersede_row},
     },
@@ -45,22 +45,26 @@ impl Shared {
             {
                 return Err(CreateError::ReplacedGone);
             }
-            let superseded = supersede_row(&old, &read.row, new.id, read.now, new.keeper);
-            let after = superseded.filter(|_| may_move(&old, &read.row, new.keeper));
-            let after = after.ok_or(CreateError::ReplacedGone)?;
-            if !is_as_seen(new.seen.as_ref(), &read.row, &read.fields) {
-                return Err(CreateError::ReplacedChanged);
-            }
-            let done = if supersedes {
+            let is_ours = read.row.superseded_at.is_some() && read.row.successor == Some(new.id);
+            if !is_ours {
+                let superseded = supersede_row(&old, &read.row, new.id, read.now, new.keeper);
+                let after = superseded.filter(|_| may_move(&old, &read.row, new.keeper));
+                let after = after.ok_or(CreateError::ReplacedGone)?;
+                if !is_as_seen(new.seen.as_ref(), &read.row, &read.fields) {
+                    return Err(CreateError::ReplacedChanged);
+                }
                 let versions = Some((&read.versions, new.seen.is_some()));
                 let news = [Revocation::Superseded(old)];
-                self.write(&old, versions, &after, std::iter::empty(), &news).await?
-            } else {
-                self.end_as_seen(&old, &read.versions).await?
-            };
-            if done {
-                return Ok(());
+                let news: &[Revocation] = if supersedes { &news } else { &[] };
+                if !self.write(&old, versions, &after, std::iter::empty(), news).await? {
+                    continue;
+                }
             }
+            // A session that moves is superseded first, so that a step which is done twice knows itself again.
+            if !supersedes {
+                self.end(&old).await?;
+            }
+            return Ok(());
         }
         Err(StoreError::new("too many others write to this session").into())
     }

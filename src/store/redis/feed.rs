@@ -15,7 +15,7 @@ use super::{
     super::{
         contract::StoreError,
         feed::{FeedBatch, FeedMark, FeedPosition},
-        revocations::Revocation,
+        revocation::Revocation,
     },
     Shared,
     keys::PARTITIONS,
@@ -54,6 +54,21 @@ impl News {
             }
         }
         self.woken.notify_waiters();
+    }
+
+    /// What was heard of a partition.
+    fn newest(&self, partition: u8) -> EntryId {
+        let newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        newest.get(usize::from(partition)).copied().unwrap_or_default()
+    }
+
+    /// A partition was read up to `place`, and what was heard of is not there: it was purged, or lost with a primary. It is
+    /// not looked for again.
+    fn forget(&self, partition: u8, heard: EntryId, place: EntryId) {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = newest.get_mut(usize::from(partition)).filter(|known| **known == heard) {
+            *known = place;
+        }
     }
 
     /// The partitions that have something after these places, as far as was heard.
@@ -130,20 +145,23 @@ impl Shared {
         for partition in due {
             let shared = Arc::clone(self);
             let (millis, number) = places.get(usize::from(partition)).copied().unwrap_or_default();
+            let heard = self.news.newest(partition);
             all.spawn(async move {
                 let mut command = redis::cmd("XRANGE");
                 command.arg(shared.keys.feed(partition)).arg(format!("({millis}-{number}")).arg("+");
-                Ok::<_, StoreError>((
-                    partition,
-                    shared.link.send(partition, &command).await.map_err(StoreError::new)?,
-                ))
+                let stream = shared.link.send(partition, &command).await.map_err(StoreError::new)?;
+                Ok::<_, StoreError>((partition, heard, stream))
             });
         }
         let mut entries = Vec::new();
         while let Some(read) = all.join_next().await {
-            let (partition, stream) = read.map_err(StoreError::new)??;
+            let (partition, heard, stream) = read.map_err(StoreError::new)??;
             let (read, last) = parse(stream)?;
             advance(places, partition, last);
+            if last.is_none() {
+                let place = places.get(usize::from(partition)).copied().unwrap_or_default();
+                self.news.forget(partition, heard, place);
+            }
             entries.extend(read);
         }
         Ok(entries)
@@ -190,6 +208,7 @@ fn parse(stream: Value) -> Result<(Vec<Entry>, Option<EntryId>), StoreError> {
             b"1" => Revocation::Session(StoredId::from_bytes(of.try_into().ok()?)),
             b"2" => Revocation::Claims(StoredId::from_bytes(of.try_into().ok()?), version),
             b"3" => Revocation::Subject(SubjectKey::from_bytes(of.try_into().ok()?), version),
+            b"5" => Revocation::Before(Timestamp::from_millis(version)),
             b"4" => Revocation::Superseded(StoredId::from_bytes(of.try_into().ok()?)),
             _ => return None,
         };
@@ -205,6 +224,7 @@ pub(super) fn entry<'a>(call: Call<'a>, revocation: &Revocation) -> Call<'a> {
         Revocation::Claims(id, version) => call.arg("2").arg(id.as_bytes().as_slice()).arg(*version),
         Revocation::Subject(subject, epoch) => call.arg("3").arg(subject.as_bytes().as_slice()).arg(*epoch),
         Revocation::Superseded(id) => call.arg("4").arg(id.as_bytes().as_slice()).arg(0),
+        Revocation::Before(moment) => call.arg("5").arg("").arg(moment.as_millis()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The names under which things lie. Braces hold what Redis Cluster hashes: all keys of one partition share a slot.
 //!
 //! ```text
-//! PREFIX{NN}:s:ID        a session, a hash:  row, u(ntil), s(uperseded), p(redecessor), r(ow's and) v(alue's count), fTAG…
+//! PREFIX{NN}:s:ID        a session, a hash:  row, u(ntil), s(uperseded), p(redecessor), r(ow's and) v(alue's count), w(riter), fTAG…
 //! PREFIX{NN}:e:SUBJECT   the epoch of a user        PREFIX{NN}:i:SUBJECT   the sessions of a user, scored by their end
 //! PREFIX{NN}:feed        the revocations of this partition, a stream
 //! PREFIX{NN}:meta        born, window, index, version

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -35,6 +38,7 @@ pub(super) struct Link {
     channel: Option<Channel>,
     state: watch::Sender<State>,
     broken: Notify,
+    attempts: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -64,7 +68,7 @@ impl Link {
 
     fn new(target: Target, channel: Option<Channel>) -> Self {
         let state = watch::Sender::new(State::Connecting(0));
-        Self { target, channel, state, broken: Notify::new() }
+        Self { target, channel, state, broken: Notify::new(), attempts: AtomicUsize::new(0) }
     }
 
     fn kept(self) -> Arc<Self> {
@@ -149,7 +153,11 @@ impl Link {
         let mut connection = match &self.target {
             Target::One(info) => client(info)?.get_multiplexed_async_connection_with_config(&config).await?,
             Target::Sentinel { sentinels, service, database } => {
-                let mut asked = sentinel_client(sentinels, service, *database)?;
+                // Another one first each time: the first that hangs must not use up the time for ever.
+                let mut sentinels = sentinels.clone();
+                let first = self.attempts.fetch_add(1, Ordering::Relaxed) % sentinels.len().max(1);
+                sentinels.rotate_left(first);
+                let mut asked = sentinel_client(&sentinels, service, *database)?;
                 asked.get_async_connection_with_config(&config).await?
             }
             Target::Cluster(_) => {
@@ -173,6 +181,8 @@ pub(super) fn is_lost(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_connection_dropped()
         || error.is_timeout()
+        // Redis 6 wraps what a script met with in an error of its own.
+        || error.to_string().contains("READONLY")
         || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown))
 }
 

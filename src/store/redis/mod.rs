@@ -28,7 +28,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -42,7 +42,7 @@ use super::{
     },
     feed::{FeedBatch, FeedPosition},
     optimistic,
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
 };
 use crate::{
@@ -54,12 +54,14 @@ pub use open::RedisOptions;
 use scripts::{Call, Lua, Millis, Scripts};
 use servers::Servers;
 
-/// A store in Redis 6.2 or later, or Valkey. Clones share it, and its two connections.
+/// A store in Redis 6.2 or later, or Valkey. Clones share it, and its two connections to the server, or to each node of a
+/// cluster. At rest an instance sends about 64 small commands a second, and reads all 64 streams of the feed every 5 s.
 ///
 /// A session is one hash that Redis removes by itself a minute after its end. `maxmemory-policy` must be `noeviction`: a
 /// Redis that evicts signs people out, and forgets revocations. What Redis loses in a crash is lost: with `appendonly yes`
 /// and `appendfsync everysec` that is the last second, of which instances that are still running write the revocations
-/// again. Behind Sentinel or in a cluster a revocation also waits, up to 100 ms, until a replica has it.
+/// again. Where there is a replica, and the user may ask `INFO`, a revocation also waits up to 100 ms until it has it; if none
+/// confirms, it counts as done nevertheless.
 ///
 /// Round trips: a read one; a write one; a renewal two (what is there, what takes its place), and the user's epoch beside
 /// the second; a login three to five.
@@ -77,6 +79,9 @@ struct Shared {
     /// A test's clock, in place of the server's.
     clock: Option<Arc<dyn Clock>>,
     news: Arc<feed::News>,
+    /// A name that no other handle has, and how often it wrote: together the name of one write.
+    writer: String,
+    writes: AtomicU64,
     index: Mutex<Option<[u8; 16]>>,
     index_written: AtomicBool,
 }
@@ -84,9 +89,11 @@ struct Shared {
 impl RedisStore {
     /// Connects, and looks at what must be right before anything is served.
     ///
-    /// `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE[/DATABASE]` or
-    /// `redis+cluster://HOST:PORT,HOST:PORT`; with `rediss://` in place of `redis://` over TLS, against the certificates
-    /// that the system trusts.
+    /// `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`,
+    /// `redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/SERVICE[/DATABASE]` or
+    /// `redis+cluster://[USER:PASSWORD@]HOST:PORT,HOST:PORT`. `rediss://`, `rediss+sentinel://` and `rediss+cluster://` use TLS,
+    /// to the sentinels as well, against the certificates that the system trusts; `valkey` and `valkeys` mean the same. User
+    /// and password are the data servers'; sentinels that want a password of their own are not supported.
     ///
     /// ```no_run
     /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
@@ -164,7 +171,9 @@ impl Shared {
             && !self.index_written.load(Ordering::Acquire)
         {
             if self.claim(&check).await.map_err(StoreError::new)?.1.is_some_and(|index| index != check) {
-                return Err(StoreError::new("the Redis belongs to another index secret"));
+                return Err(StoreError::new(
+                    "the Redis belongs to another key ring; give every instance the same",
+                ));
             }
             self.index_written.store(true, Ordering::Release);
         }
@@ -200,6 +209,10 @@ impl Store for RedisStore {
 
     async fn revoke_subject(&self, subject: &SubjectKey) -> Result<u64, StoreError> {
         self.0.end_all(subject, None).await
+    }
+
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.0.end_before(moment).await
     }
 
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
@@ -239,6 +252,7 @@ impl Store for RedisStore {
                 Revocation::Subject(subject, epoch) => {
                     self.0.end_all(subject, Some(*epoch)).await?;
                 }
+                Revocation::Before(moment) => self.0.end_before(*moment).await?,
                 Revocation::Claims(id, _) | Revocation::Superseded(id) => {
                     self.0.publish_one(partition(id.as_bytes()), revocation).await?;
                 }
@@ -260,8 +274,8 @@ impl Store for RedisStore {
 impl Shared {
     /// The instant of the clock that counts.
     async fn now(&self) -> redis::RedisResult<Timestamp> {
-        let call = self.call(&self.scripts.read, 0, [self.keys.meta(0)]).arg(0);
-        let (Millis(now), _): (Millis, redis::Value) = call.run(&self.link).await?;
+        let call = self.call(&self.scripts.read, 0, [self.keys.meta(0), self.keys.meta(0)]).arg(0);
+        let (Millis(now), _, _): (Millis, redis::Value, redis::Value) = call.run(&self.link).await?;
         Ok(now)
     }
 }

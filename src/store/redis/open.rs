@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
@@ -17,7 +20,7 @@ use super::{
     servers::Servers,
     target::{Target, without_password},
 };
-use crate::{base64url, clock::Clock};
+use crate::{base64url, clock::Clock, crypto::random};
 
 /// How a store in Redis is opened, where the URL does not say it all.
 pub struct RedisOptions {
@@ -71,6 +74,12 @@ impl RedisOptions {
         let channel = Some((keys.channel(), listener));
         let link = Servers::open(&target, channel).await.map_err(|error| refused(&error))?;
         let sure = Servers::open(&target, None).await.map_err(|error| refused(&error))?;
+        let writer: [u8; 12] = random::bytes().map_err(|error| {
+            StoreOpenError::new(
+                error.to_string(),
+                "let this process read random bytes from the operating system",
+            )
+        })?;
         let shared = Shared {
             keys,
             scripts: Scripts::new(),
@@ -79,6 +88,8 @@ impl RedisOptions {
             replicas_answer: AtomicBool::new(false),
             clock,
             news,
+            writer: base64url::encode(&writer),
+            writes: AtomicU64::new(0),
             index: Mutex::default(),
             index_written: AtomicBool::new(false),
         };
@@ -166,7 +177,11 @@ fn refusal(url: &str, error: &RedisError) -> StoreOpenError {
         ),
         _ => StoreOpenError::new(
             format!("the Redis at {place} cannot be used ({error})"),
-            "check the address, that the server runs, and redis:// against rediss://",
+            concat!(
+                "check the address and that the server runs, and redis:// against rediss:// (TLS); redis+cluster:// if the error ",
+                "says MOVED; the primary, or redis+sentinel://, if it says READONLY; the SERVICE in the URL if the sentinels do ",
+                "not know the name"
+            ),
         ),
     }
 }

@@ -20,6 +20,7 @@ impl Lua {
 
 /// All of them.
 pub(super) struct Scripts {
+    pub(super) before: Lua,
     pub(super) claim: Lua,
     pub(super) drop: Lua,
     pub(super) end: Lua,
@@ -37,6 +38,7 @@ pub(super) struct Scripts {
 impl Scripts {
     pub(super) fn new() -> Self {
         Self {
+            before: Lua::new(include_str!("scripts/before.lua")),
             claim: Lua::new(include_str!("scripts/claim.lua")),
             drop: Lua::new(include_str!("scripts/drop.lua")),
             end: Lua::new(include_str!("scripts/end.lua")),

@@ -1,6 +1,6 @@
 //! One session at a time: read, written if nobody wrote it since, ended.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::atomic::Ordering};
 
 use async_trait::async_trait;
 use redis::RedisResult;
@@ -9,7 +9,7 @@ use super::{
     super::{
         contract::StoreError,
         optimistic::{Found, Records},
-        revocations::Revocation,
+        revocation::Revocation,
         row::{FieldTag, Row},
         row_bytes,
         steps::{MOST_PREDECESSORS, is_live},
@@ -41,10 +41,10 @@ pub(super) struct Read {
 impl Shared {
     /// The session, if it is live as far as its own row says.
     pub(super) async fn read(&self, id: &StoredId, with_fields: bool) -> Result<Option<Read>, StoreError> {
-        let call = self
-            .call(&self.scripts.read, partition(id.as_bytes()), [self.keys.session(id)])
-            .arg(u8::from(with_fields));
-        let (Millis(now), found): (Millis, HashMap<Vec<u8>, Vec<u8>>) =
+        let at = partition(id.as_bytes());
+        let keys = [self.keys.session(id), self.keys.meta(at)];
+        let call = self.call(&self.scripts.read, at, keys).arg(u8::from(with_fields));
+        let (Millis(now), Millis(before), found): (Millis, Millis, HashMap<Vec<u8>, Vec<u8>>) =
             call.run(&self.link).await.map_err(StoreError::new)?;
         let Some(bytes) = found.get(b"row".as_slice()) else { return Ok(None) };
         // What cannot be read is kept, so that its reader finds that it is not as it was signed.
@@ -53,7 +53,7 @@ impl Shared {
             found.get(name).map(|count| String::from_utf8_lossy(count).into_owned()).unwrap_or_default()
         };
         let versions = Versions { row: count(b"r"), any: count(b"v") };
-        if !is_live(&row, 0, now) {
+        if !is_live(&row, 0, now) || row.authenticated_at < before {
             return Ok(None);
         }
         let field = |(name, value): (&Vec<u8>, &Vec<u8>)| match name.split_first() {
@@ -89,7 +89,8 @@ impl Shared {
             .arg(row.predecessor.as_ref().map(StoredId::as_bytes).map_or(&[] as &[u8], |id| id.as_slice()))
             .arg(KEPT_BEYOND)
             .arg(news.len())
-            .arg(row.epoch);
+            .arg(row.epoch)
+            .arg(format!("{}{}", self.writer, self.writes.fetch_add(1, Ordering::Relaxed)));
         for revocation in news {
             call = feed::entry(call, revocation);
         }
@@ -106,28 +107,22 @@ impl Shared {
         id: &StoredId,
         fields: &[(FieldTag, Option<Vec<u8>>)],
     ) -> Result<Option<(Row, Timestamp)>, StoreError> {
-        let mut call = self.call(&self.scripts.put, partition(id.as_bytes()), [self.keys.session(id)]);
+        let at = partition(id.as_bytes());
+        let mut call = self.call(&self.scripts.put, at, [self.keys.session(id), self.keys.meta(at)]);
         for (tag, value) in fields {
             call = field(call, tag, value.as_ref());
         }
         let put: redis::Value = call.run(&self.link).await.map_err(StoreError::new)?;
-        let (Millis(now), row): (Millis, Vec<u8>) = match redis::from_redis_value::<Vec<redis::Value>>(put) {
-            Ok(parts) if parts.len() == 2 => {
-                redis::from_redis_value(redis::Value::Array(parts)).map_err(StoreError::new)?
-            }
-            Ok(_) => return Ok(None),
-            Err(error) => return Err(StoreError::new(error)),
-        };
-        Ok(row_bytes::decode(&row).map(|row| (row, now)))
-    }
-
-    /// Ends a session that is as `versions` say, and then those whose newer id it is.
-    pub(super) async fn end_as_seen(&self, id: &StoredId, versions: &Versions) -> Result<bool, StoreError> {
-        let Some((_, row)) = self.end_one(id, Some(versions)).await? else { return Ok(false) };
-        if let Some(older) = row.and_then(|row| row.predecessor) {
-            self.end(&older).await?;
-        }
-        Ok(true)
+        let (Millis(now), Millis(before), row): (Millis, Millis, Vec<u8>) =
+            match redis::from_redis_value::<Vec<redis::Value>>(put) {
+                Ok(parts) if parts.len() == 3 => {
+                    redis::from_redis_value(redis::Value::Array(parts)).map_err(StoreError::new)?
+                }
+                Ok(_) => return Ok(None),
+                Err(error) => return Err(StoreError::new(error)),
+            };
+        let row = row_bytes::decode(&row).filter(|row| row.authenticated_at >= before);
+        Ok(row.map(|row| (row, now)))
     }
 
     /// Ends a session and those whose newer id it is, the oldest first: whoever is cut off in the middle has not ended the
@@ -135,7 +130,7 @@ impl Shared {
     pub(super) async fn end(&self, id: &StoredId) -> Result<bool, StoreError> {
         let mut chain = vec![*id];
         while let Some(last) = chain.last() {
-            let (kind, row) = self.run_end(last, None, chain.len() > MOST_PREDECESSORS).await?;
+            let (kind, row) = self.run_end(last, chain.len() > MOST_PREDECESSORS).await?;
             match row.as_ref().and_then(|row| row.predecessor).filter(|_| kind == HAS_PREDECESSOR) {
                 Some(older) => chain.push(older),
                 None => {
@@ -153,36 +148,17 @@ impl Shared {
     }
 
     async fn end_forced(&self, id: &StoredId) -> Result<bool, StoreError> {
-        Ok(self.end_one(id, None).await?.is_some_and(|(was_live, _)| was_live))
-    }
-
-    /// Ends one session: whether it was live, and its row. `None` if it was written to since it was read.
-    async fn end_one(
-        &self,
-        id: &StoredId,
-        versions: Option<&Versions>,
-    ) -> Result<Option<(bool, Option<Row>)>, StoreError> {
-        let (kind, row) = self.run_end(id, versions, true).await?;
-        if kind < 0 {
-            return Ok(None);
-        }
+        let (kind, row) = self.run_end(id, true).await?;
         self.leave_index(id, row.as_ref()).await;
-        Ok(Some((kind == 1, row)))
+        Ok(kind == 1)
     }
 
-    async fn run_end(
-        &self,
-        id: &StoredId,
-        versions: Option<&Versions>,
-        force: bool,
-    ) -> Result<(i64, Option<Row>), StoreError> {
+    async fn run_end(&self, id: &StoredId, force: bool) -> Result<(i64, Option<Row>), StoreError> {
         let at = partition(id.as_bytes());
         let call = self
             .call(&self.scripts.end, at, [self.keys.session(id), self.keys.feed(at)])
             .arg(self.place(at))
             .arg(id.as_bytes().as_slice())
-            .arg(versions.map_or("", |versions| versions.row.as_str()))
-            .arg(versions.map_or("", |versions| versions.any.as_str()))
             .arg(u8::from(force));
         let ended: Vec<redis::Value> = self.publishing(at, true, &call).await?;
         let mut ended = ended.into_iter();

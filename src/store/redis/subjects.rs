@@ -3,7 +3,7 @@
 use super::{
     super::{contract::StoreError, row::Row, steps::is_live},
     Shared,
-    keys::partition,
+    keys::{PARTITIONS, partition},
 };
 use crate::{
     clock::Timestamp,
@@ -67,6 +67,17 @@ impl Shared {
             self.forget(subject, &cleared).await.map_err(StoreError::new)?;
         }
         Ok(ended)
+    }
+
+    /// Signs out everybody who was authenticated before `moment`: noted in every partition. Whoever is cut off in the middle
+    /// has not done it, and does it again.
+    pub(super) async fn end_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        for at in 0..PARTITIONS {
+            let keys = [self.keys.meta(at), self.keys.feed(at)];
+            let call = self.call(&self.scripts.before, at, keys).arg(self.place(at)).arg(moment.as_millis());
+            let _: u8 = self.publishing(at, true, &call).await?;
+        }
+        Ok(())
     }
 
     /// Removes a session that began before `epoch`, without a word.

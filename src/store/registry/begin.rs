@@ -11,7 +11,7 @@ use crate::{
     session::{Admitted, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
     store::{
         contract::{CreateError, NewSession, Replacement, Seen, StoreError},
-        revocations::Revocation,
+        revocation::Revocation,
         row::Row,
         vault::RowEdit,
     },

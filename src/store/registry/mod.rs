@@ -28,7 +28,8 @@ use super::{
     guard::Guarded,
     heard::Heard,
     outage::Outage,
-    revocations::{Revocation, RevocationSet},
+    revocation::Revocation,
+    revocations::RevocationSet,
     vault::Vault,
 };
 use crate::{
@@ -110,7 +111,8 @@ impl Registry {
         for owed in registry.backlog.all() {
             match owed {
                 Owed::Session(id) => registry.revocations.insert(Revocation::Session(id), until),
-                Owed::Subject(subject) => registry.revocations.owe_subject(&subject, until),
+                Owed::Subject(subject, epoch) => registry.revocations.owe_subject(&subject, epoch, until),
+                Owed::Before(moment) => registry.revocations.insert(Revocation::Before(moment), until),
             }
         }
         Ok(registry)
@@ -170,6 +172,9 @@ impl Registry {
     /// Whether a session whose cookie opened is revoked, or its claims are outdated. No store call, no shared lock.
     pub(crate) fn standing(&self, snapshot: &Snapshot) -> Standing {
         let fixed = snapshot.fixed();
+        if self.revocations.is_before(fixed.authenticated_at) {
+            return Standing::Revoked;
+        }
         let standing = self.revocations.standing(snapshot.stored_id(), fixed.claims_version);
         if standing != Standing::Revoked
             && self.revocations.knows_subjects()

@@ -8,10 +8,10 @@ use crate::{
     crypto::{digest, random::RandomError},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
-    session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, VerifiedRenewal},
+    session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, VerifiedRenewal},
     store::{
         contract::{RotateAnswer, RotateRequest},
-        revocations::Revocation,
+        revocation::Revocation,
         row::Row,
         vault::RowEdit,
     },
@@ -139,6 +139,10 @@ impl Registry {
             return self.refused(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
         };
         match self.issue(id, stored_id, row, &private, now, span, generation) {
+            // A token names no user, so a sign-out everywhere that the store has not taken yet is seen only here.
+            Ok(issued) if self.standing(issued.admitted.snapshot()) == Standing::Revoked => {
+                self.refused(SessionEvent::Refused(self.session_ref(&stored_id), Reason::Revoked))
+            }
             Ok(issued) => Renewal::Issued(issued),
             Err(RandomError) => {
                 self.event(SessionEvent::NoRandomness);

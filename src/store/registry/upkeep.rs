@@ -14,7 +14,7 @@ use crate::{
     store::{
         backlog::Owed,
         contract::{CommitRequest, StoreError},
-        revocations::Revocation,
+        revocation::Revocation,
         row::{FieldTag, Row, RowKeeper as _},
         vault::RowEdit,
     },
@@ -138,23 +138,43 @@ impl Registry {
 
     /// Ends every session of a user who need not be there. Then the feed tells this instance the new epoch: three store calls.
     pub(crate) async fn end_all_of(self: &Arc<Self>, subject: &str) -> Result<u64, StoreError> {
-        let ended = self.end_all(subject, 0).await?;
+        let ended = self.end_all(subject, None).await?;
         self.ready().await?;
         Ok(ended)
     }
 
-    /// Ends every session of a user. One store call.
-    pub(crate) async fn end_all(&self, subject: &str, epoch: u64) -> Result<u64, StoreError> {
+    /// Ends every session of a user, whose present epoch is `epoch` if that is known. One store call.
+    pub(crate) async fn end_all(&self, subject: &str, epoch: Option<u64>) -> Result<u64, StoreError> {
         let key = self.vault.subject_key(subject);
         let ended = self.store.revoke_subject(&key).await.inspect_err(|error| {
             self.store_failed(StoreVerb::RevokeSubject, error);
-            self.revocations.owe_subject(&key, self.now() + self.window());
-            self.owe(Owed::Subject(key));
+            let below = epoch.map(|epoch| epoch.saturating_add(1));
+            self.revocations.owe_subject(&key, below, self.now() + self.window());
+            self.owe(Owed::Subject(key, below));
         })?;
         // The epoch rose at least by one; the feed brings the exact number.
-        self.revoked_here(Revocation::Subject(key, epoch.saturating_add(1)));
+        self.revoked_here(Revocation::Subject(key, epoch.unwrap_or(0).saturating_add(1)));
         self.event(SessionEvent::LoggedOutEverywhere(ended));
         Ok(ended)
+    }
+
+    /// Ends every session whose user was authenticated before `moment`; one that is still to come counts as now, or nobody
+    /// could sign in until then. One store call.
+    pub(crate) async fn end_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        let moment = moment.min(self.now());
+        let ended = self.store.revoke_before(moment).await;
+        self.revoked_here(Revocation::Before(moment));
+        match &ended {
+            Ok(()) => {
+                self.heard.note(Revocation::Before(moment), self.now());
+                self.event(SessionEvent::EverybodyLoggedOut);
+            }
+            Err(error) => {
+                self.store_failed(StoreVerb::RevokeBefore, error);
+                self.owe(Owed::Before(moment));
+            }
+        }
+        ended
     }
 
     /// The sessions of a user that are not over, oldest first, each with its private part. One store call.

@@ -6,7 +6,7 @@ use super::{
     super::{
         contract::StoreError,
         feed::{FeedMark, FeedPosition},
-        revocations::Revocation,
+        revocation::Revocation,
     },
     columns::{Done, Step, before, instant, signed, unsigned},
 };
@@ -21,6 +21,7 @@ pub(super) async fn publish(step: &mut Step<'_>, revocation: &Revocation, now: T
         Revocation::Claims(id, version) => (CLAIMS, id.as_bytes(), *version),
         Revocation::Subject(subject, epoch) => (SUBJECT, subject.as_bytes(), *epoch),
         Revocation::Superseded(id) => (SUPERSEDED, id.as_bytes(), 0),
+        Revocation::Before(moment) => (BEFORE, &[], moment.as_millis()),
     };
     sqlx::query("INSERT INTO portcullis_revocations (at, kind, subject_of, value) VALUES (?, ?, ?, ?)")
         .bind(instant(now))
@@ -59,6 +60,7 @@ pub(super) async fn read<'e>(
             SESSION => Revocation::Session(StoredId::from_bytes(of.try_into().ok()?)),
             CLAIMS => Revocation::Claims(StoredId::from_bytes(of.try_into().ok()?), value),
             SUBJECT => Revocation::Subject(SubjectKey::from_bytes(of.try_into().ok()?), value),
+            BEFORE => Revocation::Before(Timestamp::from_millis(value)),
             SUPERSEDED => Revocation::Superseded(StoredId::from_bytes(of.try_into().ok()?)),
             _ => return None,
         };
@@ -71,3 +73,4 @@ const SESSION: i64 = 1;
 const CLAIMS: i64 = 2;
 const SUBJECT: i64 = 3;
 const SUPERSEDED: i64 = 4;
+const BEFORE: i64 = 5;

@@ -5,6 +5,7 @@
 //! on a local disk), so a revocation is never taken back.
 
 mod columns;
+mod connect;
 mod feed;
 mod rows;
 mod schema;
@@ -33,7 +34,7 @@ use super::{
     },
     feed::{FeedBatch, FeedPosition},
     open_error::StoreOpenError,
-    revocations::Revocation,
+    revocation::Revocation,
     row::{FieldTag, Row},
     steps::{RowChange, commit_row, is_as_seen, may_move, rotate_row, supersede_row},
 };
@@ -41,6 +42,7 @@ use crate::{
     clock::{Clock, SystemClock, Timestamp},
     id::{StoredId, SubjectKey},
 };
+use connect::{BUSY_TIMEOUT, connect};
 
 /// A store in an SQLite file. Clones share it.
 ///
@@ -239,6 +241,10 @@ impl Store for SqliteStore {
         Ok(u64::try_from(live).unwrap_or(u64::MAX))
     }
 
+    async fn revoke_before(&self, moment: Timestamp) -> Result<(), StoreError> {
+        self.restore(&[Revocation::Before(moment)]).await
+    }
+
     async fn list_subject(&self, subject: &SubjectKey) -> Result<Vec<(StoredId, Row)>, StoreError> {
         rows::list(&self.0.readers, subject, self.0.clock.now()).await
     }
@@ -280,6 +286,10 @@ impl Store for SqliteStore {
                     rows::end_below(&mut step, subject, *epoch).await?;
                     feed::publish(&mut step, revocation, now).await?;
                 }
+                Revocation::Before(moment) => {
+                    rows::end_before(&mut step, *moment).await?;
+                    feed::publish(&mut step, revocation, now).await?;
+                }
                 Revocation::Claims(..) | Revocation::Superseded(_) => {
                     feed::publish(&mut step, revocation, now).await?;
                 }
@@ -310,35 +320,11 @@ async fn check(
     if is_as_seen(seen, row, &fields) { Ok(()) } else { Err(CreateError::ReplacedChanged) }
 }
 
-/// Connects; tries again for a while where another process has the file locked. SQLite itself does not wait when the
-/// journal mode of a new file is changed.
-async fn connect(pool: SqlitePoolOptions, options: &SqliteConnectOptions) -> sqlx::Result<SqlitePool> {
-    let mut tries = 0;
-    loop {
-        match pool.clone().connect_with(options.clone()).await {
-            Err(sqlx::Error::Database(error))
-                if error.code().as_deref() == Some(BUSY) && tries < MOST_TRIES =>
-            {
-                tries += 1;
-                tokio::time::sleep(BUSY_TIMEOUT / MOST_TRIES).await;
-            }
-            done => return done,
-        }
-    }
-}
-
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SqliteStore")
     }
 }
-
-/// How long a step waits for other writers before it fails.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// SQLite's code for a file that another connection has locked.
-const BUSY: &str = "5";
-const MOST_TRIES: u32 = 100;
 
 /// How often the feed is looked at for what other processes wrote.
 const POLL: Duration = Duration::from_millis(100);

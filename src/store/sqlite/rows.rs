@@ -7,7 +7,7 @@ use sqlx::{Executor, FromRow as _, Sqlite};
 use super::{
     super::{
         contract::StoreError,
-        revocations::Revocation,
+        revocation::Revocation,
         row::{FieldTag, Row},
         steps::{MOST_PREDECESSORS, is_live},
     },
@@ -35,7 +35,8 @@ pub(super) async fn live<'e>(
 ) -> Done<Option<Row>> {
     let found: sqlx::Result<Option<Found>> = sqlx::query_as(concat!(
         "SELECT s.*, COALESCE(u.epoch, 0) AS subject_epoch FROM portcullis_sessions s ",
-        "LEFT JOIN portcullis_subjects u ON u.subject = s.subject WHERE s.id = ?"
+        "LEFT JOIN portcullis_subjects u ON u.subject = s.subject WHERE s.id = ? AND s.authenticated_at >= ",
+        "COALESCE((SELECT epoch FROM portcullis_subjects WHERE subject = x''), 0)"
     ))
     .bind(id.as_bytes().as_slice())
     .fetch_optional(from)
@@ -60,7 +61,8 @@ pub(super) async fn list<'e>(
     let found = sqlx::query(concat!(
         "SELECT s.*, COALESCE(u.epoch, 0) AS subject_epoch FROM portcullis_sessions s ",
         "LEFT JOIN portcullis_subjects u ON u.subject = s.subject ",
-        "WHERE s.subject = ? AND s.superseded_at IS NULL ORDER BY s.created_at, s.id"
+        "WHERE s.subject = ? AND s.superseded_at IS NULL AND s.authenticated_at >= ",
+        "COALESCE((SELECT epoch FROM portcullis_subjects WHERE subject = x''), 0) ORDER BY s.created_at, s.id"
     ))
     .bind(subject.as_bytes().as_slice())
     .fetch_all(from)
@@ -202,6 +204,20 @@ pub(super) async fn end_below(step: &mut Step<'_>, subject: &SubjectKey, epoch: 
         .execute(&mut **step)
         .await
         .map_err(StoreError::new)?;
+    Ok(())
+}
+
+/// Keeps in mind that everybody who was authenticated before `moment` is signed out: as the epoch of the user without a
+/// name, whom nobody else can be.
+pub(super) async fn end_before(step: &mut Step<'_>, moment: Timestamp) -> Done {
+    sqlx::query(concat!(
+        "INSERT INTO portcullis_subjects (subject, epoch) VALUES (x'', ?) ",
+        "ON CONFLICT (subject) DO UPDATE SET epoch = MAX(epoch, excluded.epoch)"
+    ))
+    .bind(instant(moment))
+    .execute(&mut **step)
+    .await
+    .map_err(StoreError::new)?;
     Ok(())
 }
 

@@ -1,12 +1,9 @@
--- KEYS session, feed. ARGV now, where, id, r and v as they must be (empty: any), whether it ends though it has a predecessor.
--- Ends the session and says so. Gives whether it was live (0, 1) and its row; -1 if it is not as it must be; -2 if it has a
--- predecessor that must end before it.
+-- KEYS session, feed. ARGV now, where, id, whether it ends though it has a predecessor. Ends the session and says so. Gives
+-- whether it was live (0, 1) and its row; -2 if it has a predecessor that must end before it.
 local key, at = KEYS[1], now()
 local live = is_live(key, at)
-if ARGV[4] ~= '' and (not live or redis.call('HGET', key, 'r') ~= ARGV[4]) then return {-1} end
-if ARGV[5] ~= '' and redis.call('HGET', key, 'v') ~= ARGV[5] then return {-1} end
 local found = redis.call('HMGET', key, 'row', 'p')
-if found[2] and found[2] ~= '' and ARGV[6] ~= '1' then return {-2, found[1]} end
+if found[2] and found[2] ~= '' and ARGV[4] ~= '1' then return {-2, found[1]} end
 redis.call('DEL', key)
 publish(KEYS[2], ARGV[2], at, '1', ARGV[3], '0')
 return {live and 1 or 0, found[1]}

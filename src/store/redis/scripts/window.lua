@@ -1,4 +1,9 @@
--- KEYS meta, feed. ARGV now. Gives when the partition was made, and its whole feed.
+-- KEYS meta, feed. ARGV now. Gives when the partition was made, and its whole feed. Writes only the first time: what a full Redis
+-- refuses must not keep anybody from hearing the feed.
 local at = now()
-redis.call('HSETNX', KEYS[1], 'born', text(at))
-return {text(at), redis.call('HGET', KEYS[1], 'born'), redis.call('XRANGE', KEYS[2], '-', '+')}
+local born = redis.call('HGET', KEYS[1], 'born')
+if not born then
+  redis.call('HSET', KEYS[1], 'born', text(at))
+  born = text(at)
+end
+return {text(at), born, redis.call('XRANGE', KEYS[2], '-', '+')}

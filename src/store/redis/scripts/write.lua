@@ -1,18 +1,20 @@
 -- KEYS session, feed. ARGV now, where, r and v as they must be (r empty: there must be no session; v empty: any), row, until,
--- superseded, predecessor, how long to keep it beyond, count of news, epoch, the news as kind, of, value …, then fields as tag, op, value.
+-- superseded, predecessor, how long to keep it beyond, count of news, epoch, a name of this very write, the news as kind, of, value …, then fields as tag, op, value.
 -- Gives 1, or 0 if it is not as it must be.
 local key, at = KEYS[1], now()
 if ARGV[3] == '' then
-  if is_live(key, at) then return 0 end
+  -- Its own name is there: this very write was sent twice.
+  if is_live(key, at) then return redis.call('HGET', key, 'w') == ARGV[12] and 1 or 0 end
   redis.call('DEL', key)
 else
-  if not is_live(key, at) or redis.call('HGET', key, 'r') ~= ARGV[3] then return 0 end
+  if not is_live(key, at) then return 0 end
+  if redis.call('HGET', key, 'r') ~= ARGV[3] then return redis.call('HGET', key, 'w') == ARGV[12] and 1 or 0 end
   if ARGV[4] ~= '' and redis.call('HGET', key, 'v') ~= ARGV[4] then return 0 end
 end
-redis.call('HSET', key, 'row', ARGV[5], 'u', ARGV[6], 's', ARGV[7], 'p', ARGV[8], 'e', ARGV[11])
+redis.call('HSET', key, 'row', ARGV[5], 'u', ARGV[6], 's', ARGV[7], 'p', ARGV[8], 'e', ARGV[11], 'w', ARGV[12])
 redis.call('HINCRBY', key, 'r', 1)
 redis.call('HINCRBY', key, 'v', 1)
-local next = 12
+local next = 13
 for _ = 1, tonumber(ARGV[10]) do
   publish(KEYS[2], ARGV[2], at, ARGV[next], ARGV[next + 1], ARGV[next + 2])
   next = next + 3
