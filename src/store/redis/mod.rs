@@ -63,6 +63,9 @@ use servers::Servers;
 /// again. Where there is a replica, and the user may ask `INFO`, a revocation also waits up to 100 ms until it has it; if none
 /// confirms, it counts as done nevertheless.
 ///
+/// Whoever signs a user out everywhere and dies in the middle leaves sessions that renew nothing any more, and that a
+/// `load` still finds until their time is over or the user is signed out again: a user and a session lie in two partitions.
+///
 /// Round trips: a read one; a write one; a renewal two (what is there, what takes its place), and the user's epoch beside
 /// the second; a login three to five.
 #[derive(Clone)]
