@@ -26,6 +26,7 @@ mod user_agent;
 
 mod database;
 mod failover;
+mod full;
 mod instances;
 mod opening;
 mod outage;

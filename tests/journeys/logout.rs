@@ -206,6 +206,10 @@ async fn logout_everywhere_that_the_store_does_not_hear_holds_here_and_is_writte
     browser.ask(logout_everywhere).await.assert_unavailable();
     for browser in [&mut browser, &mut other.clone()] {
         assert_eq!(browser.who().await, "nobody", "on this instance it holds at once");
+        // A token names no user, and the store would renew it.
+        let alone = browser.with_jar(browser.jar.without(SESSION)).ask(who).await;
+        assert_eq!(alone.ok(), "nobody", "nor does a token help");
+        assert!(alone.cookies.is_empty());
     }
     stage.store.comes_back();
     // Who signs in before it is written, stays in after.
