@@ -9,6 +9,7 @@ use crate::{
 };
 
 on_every_store!(
+    a01_a_copy_in_another_browser,
     a02_a_token_used_twice_before_ends_the_session,
     a02_of_two_siblings_the_second_presented_is_the_alarm,
     a03_a_thief_within_the_grace,
@@ -18,8 +19,30 @@ on_every_store!(
     a77_a_copied_token_and_a_new_authentication,
 );
 
+const FIREFOX_ON_WINDOWS: &str =
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:153.0) Gecko/20100101 Firefox/153.0";
+
 const CHROME: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36";
+
+/// All cookies copied to another machine. The unbound part: what is copied from a browser of another family is worth nothing;
+/// from the same family it works until it is stale, is told of, and does not get at what wants a recent authentication.
+async fn a01_a_copy_in_another_browser(lab: Lab) {
+    let mut owner = lab.signed_in("alice").await;
+    assert_eq!(owner.ask("GET", "/recent", "").await.status, 200);
+    let (mut other, mut like) = (owner.clone(), owner.clone());
+    other.user_agent = Some(CHROME);
+    like.user_agent = Some(FIREFOX_ON_WINDOWS);
+    assert_nobody(&other, "another family").await;
+    assert_nobody(&other.with_token_alone(), "another family, the token alone").await;
+    assert!(lab.told("session_refused") >= 2);
+    assert_eq!(user_of(&like).await.as_deref(), Some("alice"), "the same family on another platform");
+    assert_eq!(like.ask("GET", "/recent", "").await.status, 403, "is asked to step up");
+    assert!(lab.told("session_context_changed") >= 1, "and is never silent");
+    lab.pass(FRESH).await;
+    assert_nobody(&other, "another family, stale").await;
+    assert_eq!(owner.who().await.as_deref(), Some("alice"), "the owner is not affected");
+}
 
 async fn a02_a_token_used_twice_before_ends_the_session(lab: Lab) {
     let mut owner = lab.signed_in("alice").await;

@@ -1,7 +1,7 @@
 //! Tests that a store could change run on every store.
 
-/// Makes of each story four tests: over a store in memory, over a file, and over two instances that share a Redis or a
-/// PostgreSQL behind a proxy. The last two are left out where `tests/servers` has started none.
+/// Makes of each story four tests: over a store in memory, over a file, and over three instances that share a Redis and
+/// two that share a PostgreSQL, behind a proxy. The last two are left out where `tests/servers` has started none.
 macro_rules! on_every_store {
     ($($story:ident),* $(,)?) => {
         mod on_memory {

@@ -70,9 +70,9 @@ impl Flags {
         Self { store: format!("sqlite:{}", path.display()), ..Self::memory() }
     }
 
-    /// Sessions in the Redis that `tests/servers` has started, shared by two instances. `None` without one.
+    /// Sessions in the Redis that `tests/servers` has started, shared by three instances. `None` without one.
     pub(crate) fn redis() -> Option<Self> {
-        Self::shared("PORTCULLIS_TEST_REDIS")
+        Self::shared("PORTCULLIS_TEST_REDIS").map(|flags| Self { instances: 3, ..flags })
     }
 
     /// Sessions in the PostgreSQL that `tests/servers` has started, shared by two instances. `None` without one.
