@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     lab::{Browser, FRESH, eventually},
     servers::{Cluster, Redis, is_there},
-    stage::{assert_unavailable, now, two_instances, until_nobody},
+    stage::{assert_unavailable, now, turn, two_instances, until_nobody},
 };
 
 /// A primary, a replica, and a sentinel.
@@ -73,6 +73,7 @@ async fn comes_back(browser: &mut Browser, user: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a76_a_failover_that_loses_what_was_acknowledged() {
+    let _turn = turn().await;
     let Some(servers) = Replicated::start() else { return };
     let lab = two_instances(&servers.url(), &["--verb-timeout", "2000"]);
     let (mut alice, mut bob) = (lab.signed_in("alice").await, lab.signed_in("bob").await);
@@ -118,6 +119,7 @@ async fn a76_a_failover_that_loses_what_was_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a61_a_cluster_that_has_lost_a_node() {
+    let _turn = turn().await;
     if !is_there("redis-server") {
         return;
     }

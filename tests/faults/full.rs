@@ -12,13 +12,14 @@ use portcullis::{
 use crate::{
     lab::FRESH,
     servers::{Redis, is_there},
-    stage::{assert_unavailable, two_instances, until_nobody},
+    stage::{assert_unavailable, turn, two_instances, until_nobody},
 };
 
 /// With `noeviction` a full Redis refuses what needs more memory: nobody signs in, but nobody is signed out, who is there renews,
 /// and what is revoked is heard of all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_redis_keeps_the_revocations_coming() {
+    let _turn = turn().await;
     if !is_there("redis-server") {
         return;
     }
@@ -52,6 +53,7 @@ async fn a_full_redis_keeps_the_revocations_coming() {
 /// What was heard of and then purged is not looked for again and again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_purged_feed_is_waited_for_in_peace() {
+    let _turn = turn().await;
     if !is_there("redis-server") {
         return;
     }

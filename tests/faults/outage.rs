@@ -19,6 +19,7 @@ macro_rules! on_real_servers {
         mod on_redis {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
+                let _turn = crate::stage::turn().await;
                 let Some(server) = crate::stage::Server::redis() else { return };
                 super::$story(server).await;
             })*
@@ -26,6 +27,7 @@ macro_rules! on_real_servers {
         mod on_postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
+                let _turn = crate::stage::turn().await;
                 let Some(server) = crate::stage::Server::postgres() else { return };
                 super::$story(server).await;
             })*

@@ -10,6 +10,12 @@ use crate::{
     servers::{Postgres, Redis, is_there},
 };
 
+/// One test at a time: they measure how long things take, and another test's servers would be in the way.
+pub(crate) async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    TURN.lock().await
+}
+
 /// A server that can be made to fail.
 pub(crate) enum Server {
     Redis(Redis),
