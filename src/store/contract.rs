@@ -311,3 +311,10 @@ impl fmt::Display for IndexMismatch {
 }
 
 impl Error for IndexMismatch {}
+
+/// What an instance says that finds out only with its first session: two began at once, each with a ring of its own.
+impl From<IndexMismatch> for StoreError {
+    fn from(error: IndexMismatch) -> Self {
+        Self::new(format!("{error}; give every instance the same key ring"))
+    }
+}

@@ -74,7 +74,7 @@ pub(super) async fn rotate<R: Records>(
             return Ok(step.answer);
         }
     }
-    Err(StoreError::new("too many others write to this session"))
+    Err(contended())
 }
 
 /// A commit that changes the row.
@@ -95,7 +95,7 @@ pub(super) async fn commit<R: Records>(
             return Ok(Some(after));
         }
     }
-    Err(StoreError::new("too many others write to this session"))
+    Err(contended())
 }
 
 /// What became of a commit of fields alone, which was written to a session that is live by what lies beside its row. What a
@@ -119,5 +119,10 @@ async fn outdate_predecessors<R: Records>(records: &R, row: &Row) -> Result<(), 
     Ok(())
 }
 
+/// Every try met another writer.
+pub(super) fn contended() -> StoreError {
+    StoreError::new("too many others write to this session")
+}
+
 /// Each try that fails means that another writer has succeeded.
-const MOST_TRIES: u32 = 64;
+pub(super) const MOST_TRIES: u32 = 64;

@@ -3,7 +3,10 @@
 use sqlx::{PgPool, Postgres, Transaction};
 
 use super::{
-    super::{contract::StoreError, open_error::StoreOpenError},
+    super::{
+        contract::{IndexMismatch, StoreError},
+        open_error::StoreOpenError,
+    },
     unsigned,
 };
 use crate::clock::Timestamp;
@@ -102,11 +105,7 @@ pub(super) async fn write_index(
         .fetch_one(&mut **step)
         .await
         .map_err(StoreError::new)?;
-    if value == check {
-        Ok(())
-    } else {
-        Err(StoreError::new("the database belongs to another key ring; give every instance the same"))
-    }
+    if value == check { Ok(()) } else { Err(IndexMismatch::new().into()) }
 }
 
 const VERSION: i64 = 1;

@@ -4,6 +4,7 @@
 use super::{
     super::{
         contract::{CreateError, NewSession, Replacement, StoreError},
+        optimistic::{MOST_TRIES, Records as _, contended},
         revocation::Revocation,
         row::Row,
         steps::{is_as_seen, may_move, supersede_row},
@@ -40,9 +41,7 @@ impl Shared {
                 Some(Replacement::Supersede(old)) => (old, true),
             };
             let read = self.read(&old, true).await?.ok_or(CreateError::ReplacedGone)?;
-            if let Some(subject) = &read.row.subject
-                && read.row.epoch < self.epoch(subject).await?
-            {
+            if self.is_outlived(&read.row).await? {
                 return Err(CreateError::ReplacedGone);
             }
             let is_ours = read.row.superseded_at.is_some() && read.row.successor == Some(new.id);
@@ -66,7 +65,7 @@ impl Shared {
             }
             return Ok(());
         }
-        Err(StoreError::new("too many others write to this session").into())
+        Err(contended().into())
     }
 
     /// Writes a new session in the epoch that holds when it is written.
@@ -85,11 +84,7 @@ impl Shared {
             if !self.write(&new.id, None, &row, fields, &[]).await? {
                 return Err(CreateError::Taken);
             }
-            let outlived = match &row.subject {
-                Some(subject) => row.epoch < self.epoch(subject).await?,
-                None => false,
-            };
-            if !outlived {
+            if !self.is_outlived(&row).await? {
                 return Ok(row);
             }
             // The user was signed out everywhere while it was being written. Nobody knows it yet.
@@ -98,6 +93,3 @@ impl Shared {
         Err(StoreError::new("the user is being signed out everywhere again and again").into())
     }
 }
-
-/// Each try that fails means that another writer has succeeded.
-const MOST_TRIES: u32 = 64;

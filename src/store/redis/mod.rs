@@ -174,9 +174,7 @@ impl Shared {
             && !self.index_written.load(Ordering::Acquire)
         {
             if self.claim(&check).await.map_err(StoreError::new)?.1.is_some_and(|index| index != check) {
-                return Err(StoreError::new(
-                    "the Redis belongs to another key ring; give every instance the same",
-                ));
+                return Err(IndexMismatch::new().into());
             }
             self.index_written.store(true, Ordering::Release);
         }

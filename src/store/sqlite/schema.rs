@@ -4,7 +4,10 @@ use std::{fs::OpenOptions, io::ErrorKind, path::Path};
 
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
-use super::super::{contract::StoreError, open_error::StoreOpenError};
+use super::super::{
+    contract::{IndexMismatch, StoreError},
+    open_error::StoreOpenError,
+};
 use crate::clock::Timestamp;
 
 pub(super) fn refused(path: &Path, error: &sqlx::Error) -> StoreOpenError {
@@ -100,7 +103,7 @@ pub(super) async fn write_index(
         .fetch_one(&mut **step)
         .await
         .map_err(StoreError::new)?;
-    if value == check { Ok(()) } else { Err(StoreError::new("the database belongs to another index secret")) }
+    if value == check { Ok(()) } else { Err(IndexMismatch::new().into()) }
 }
 
 const VERSION: i64 = 1;
