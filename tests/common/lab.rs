@@ -23,6 +23,7 @@ use crate::{
     jar::{Jar, Lines, RENEWAL, SESSION},
     proxy::Proxy,
     scratch::Scratch,
+    unique::unique,
 };
 
 /// The default timeouts in seconds, which the stories speak of.
@@ -81,13 +82,10 @@ impl Flags {
     }
 
     fn shared(variable: &str) -> Option<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let prefix = format!("lab_{}_{number}", std::process::id());
         Some(Self {
             store: std::env::var(variable).ok()?,
             keys: Some(Lab::new_keys()),
-            arguments: vec!["--prefix".into(), prefix],
+            arguments: vec!["--prefix".into(), unique("lab")],
             instances: 2,
             ..Self::memory()
         })

@@ -1,32 +1,20 @@
 //! A directory of a test's own, gone when the test is.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::path::PathBuf;
 
-/// Removes its directory when it is dropped.
+use tempfile::TempDir;
+
+/// A new directory, empty whatever an earlier process left behind. Removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
-    /// A new, empty directory.
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("portcullis-test-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary directory can be written");
-        Self(path)
+        Self(tempfile::tempdir().expect("the temporary directory can be written"))
     }
 
-    /// A file in it.
+    /// A file in it, which is not there yet.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        Path::join(&self.0, name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join(name)
     }
 }

@@ -1,12 +1,7 @@
 //! How the stores under test are made.
 
-#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
-use std::{
-    env, process,
-    sync::atomic::{AtomicU32, Ordering},
-};
-#[cfg(feature = "sqlite")]
-use std::{fs, path::PathBuf};
+#[cfg(any(feature = "redis", feature = "postgres"))]
+use std::env;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -14,6 +9,11 @@ use portcullis::{
     clock::ManualClock,
     store::{MemoryStore, Store},
 };
+
+#[cfg(feature = "sqlite")]
+use crate::scratch::Scratch;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+use crate::unique::unique;
 
 /// A place where one store's data lies, empty at first and cleared away when dropped.
 #[async_trait]
@@ -68,19 +68,21 @@ impl Harness for Memory {
 #[cfg(feature = "sqlite")]
 pub(crate) struct Sqlite {
     clock: Arc<ManualClock>,
-    folder: Folder,
+    scratch: Scratch,
 }
 
 #[cfg(feature = "sqlite")]
 #[async_trait]
 impl Harness for Sqlite {
     fn new(clock: Arc<ManualClock>) -> Self {
-        Self { clock, folder: Folder::new() }
+        Self { clock, scratch: Scratch::new() }
     }
 
     async fn open(&self) -> Arc<dyn Store> {
         let clock = Arc::clone(&self.clock) as _;
-        Arc::new(portcullis::SqliteStore::open_with_clock(self.folder.file(), clock).await.unwrap())
+        Arc::new(
+            portcullis::SqliteStore::open_with_clock(self.scratch.file("sessions.db"), clock).await.unwrap(),
+        )
     }
 }
 
@@ -131,14 +133,6 @@ impl Place for Cluster {
     const VARIABLE: &str = "PORTCULLIS_TEST_CLUSTER";
 }
 
-/// A name that no other test of any process uses.
-#[cfg(any(feature = "redis", feature = "postgres"))]
-fn unique(kind: &str) -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("contract_{kind}_{}_{number}", process::id())
-}
-
 #[cfg(feature = "postgres")]
 fn database() -> Option<String> {
     env::var("PORTCULLIS_TEST_POSTGRES").ok()
@@ -155,7 +149,7 @@ pub(crate) struct Postgres {
 #[async_trait]
 impl Harness for Postgres {
     fn new(clock: Arc<ManualClock>) -> Self {
-        Self { clock, schema: unique("schema") }
+        Self { clock, schema: unique("contract_schema") }
     }
 
     fn is_there() -> bool {
@@ -181,7 +175,7 @@ impl Harness for Postgres {
 #[async_trait]
 impl<URL: Place> Harness for Redis<URL> {
     fn new(clock: Arc<ManualClock>) -> Self {
-        let prefix = format!("{}:", unique("prefix"));
+        let prefix = format!("{}:", unique("contract_prefix"));
         Self { clock, prefix, place: std::marker::PhantomData }
     }
 
@@ -200,35 +194,5 @@ impl<URL: Place> Harness for Redis<URL> {
     async fn open(&self) -> Arc<dyn Store> {
         let options = portcullis::RedisOptions::new(URL::url().unwrap()).prefix(&self.prefix);
         Arc::new(options.clock(Arc::clone(&self.clock) as _).open().await.unwrap())
-    }
-}
-
-/// A folder of one test, so that the files SQLite puts beside its own go with it.
-#[cfg(feature = "sqlite")]
-pub(crate) struct Folder(PathBuf);
-
-#[cfg(feature = "sqlite")]
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("portcullis-contract-{}-{number}", process::id()));
-        // A process of the same number may have died here.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).unwrap();
-        Self(folder)
-    }
-
-    /// The path of the database, which is not there yet.
-    pub(crate) fn file(&self) -> PathBuf {
-        self.0.join("sessions.db")
-    }
-}
-
-#[cfg(feature = "sqlite")]
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A connection that is still closing may put a file back; what then stays in the temporary folder does no harm.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

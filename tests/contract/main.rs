@@ -32,8 +32,14 @@ mod racing;
 mod restore;
 mod rotate;
 #[cfg(feature = "sqlite")]
+#[path = "../common/scratch.rs"]
+mod scratch;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod stage;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+#[path = "../common/unique.rs"]
+mod unique;
 
 /// Makes a test of each promise, which gets a stage of its own.
 macro_rules! promises {

@@ -10,7 +10,7 @@ use portcullis::{
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::{
-    harness::Folder,
+    scratch::Scratch,
     stage::{FEED_DELAY, TEST_LIMIT, WINDOW, id, row, session, subject, tag, within},
 };
 
@@ -24,8 +24,8 @@ async fn open(path: &Path) -> Result<SqliteStore, String> {
 
 #[tokio::test]
 async fn reopening_the_file_finds_everything() {
-    let folder = Folder::new();
-    let store = open(&folder.file()).await.unwrap();
+    let scratch = Scratch::new();
+    let store = open(&scratch.file("sessions.db")).await.unwrap();
     store.claim_index([1; 16]).unwrap();
     store.revoke_subject(&subject(1)).await.unwrap();
     let fields = vec![(tag(1), b"cart".to_vec())];
@@ -35,7 +35,7 @@ async fn reopening_the_file_finds_everything() {
     let feed = store.subscribe(FeedPosition::Window(WINDOW)).await.unwrap();
     drop(store);
 
-    let store = open(&folder.file()).await.unwrap();
+    let store = open(&scratch.file("sessions.db")).await.unwrap();
     assert_eq!(created.epoch, 1);
     assert_eq!(store.load(&id(1)).await.unwrap(), Some((created.clone(), fields)));
     assert_eq!(store.list_subject(&subject(1)).await.unwrap(), [(id(1), created)]);
@@ -51,11 +51,11 @@ async fn reopening_the_file_finds_everything() {
 async fn ten_stores_open_one_new_file_at_once() {
     // Many rounds, since those who come at the wrong moment are few.
     for _ in 0..40 {
-        let folder = Folder::new();
+        let scratch = Scratch::new();
         let start = Arc::new(Barrier::new(10));
         let mut tasks = JoinSet::new();
         for _ in 0..10 {
-            let (path, start) = (folder.file(), Arc::clone(&start));
+            let (path, start) = (scratch.file("sessions.db"), Arc::clone(&start));
             tasks.spawn(async move {
                 start.wait().await;
                 open(&path).await.unwrap()
@@ -79,36 +79,37 @@ async fn assert_refused(path: &Path, remedy: &str) {
 
 #[tokio::test]
 async fn a_file_that_is_no_database_is_refused() {
-    let folder = Folder::new();
+    let scratch = Scratch::new();
     let text = "user,basket\n".repeat(1000);
-    fs::write(folder.file(), &text).unwrap();
-    assert_refused(&folder.file(), "check that").await;
-    assert_eq!(fs::read_to_string(folder.file()).unwrap(), text, "and is left as it is");
+    fs::write(scratch.file("sessions.db"), &text).unwrap();
+    assert_refused(&scratch.file("sessions.db"), "check that").await;
+    assert_eq!(fs::read_to_string(scratch.file("sessions.db")).unwrap(), text, "and is left as it is");
 }
 
 #[tokio::test]
 async fn a_folder_that_does_not_exist_is_refused() {
-    let folder = Folder::new();
-    assert_refused(&folder.file().join("sessions.db"), "check that").await;
-    assert_refused(&folder.file().with_file_name("none").join("sessions.db"), "check that").await;
+    let scratch = Scratch::new();
+    assert_refused(&scratch.file("sessions.db").join("sessions.db"), "check that").await;
+    assert_refused(&scratch.file("sessions.db").with_file_name("none").join("sessions.db"), "check that")
+        .await;
 }
 
 #[tokio::test]
 async fn a_file_of_a_later_version_is_refused() {
-    let folder = Folder::new();
-    fs::write(folder.file(), empty_database(2, *b"Prtl")).unwrap();
-    assert_refused(&folder.file(), "use that version").await;
+    let scratch = Scratch::new();
+    fs::write(scratch.file("sessions.db"), empty_database(2, *b"Prtl")).unwrap();
+    assert_refused(&scratch.file("sessions.db"), "use that version").await;
     // The same file without a version, and nobody's, is taken.
-    fs::write(folder.file(), empty_database(0, [0; 4])).unwrap();
-    open(&folder.file()).await.unwrap();
+    fs::write(scratch.file("sessions.db"), empty_database(0, [0; 4])).unwrap();
+    open(&scratch.file("sessions.db")).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_database_of_another_program_is_refused() {
     for (user_version, application) in [(1, [0; 4]), (1, *b"Othr"), (0, *b"Othr")] {
-        let folder = Folder::new();
-        fs::write(folder.file(), empty_database(user_version, application)).unwrap();
-        assert_refused(&folder.file(), "give sessions a file of their own").await;
+        let scratch = Scratch::new();
+        fs::write(scratch.file("sessions.db"), empty_database(user_version, application)).unwrap();
+        assert_refused(&scratch.file("sessions.db"), "give sessions a file of their own").await;
     }
 }
 
@@ -124,10 +125,10 @@ async fn what_is_no_file_is_refused() {
 #[tokio::test]
 async fn a_new_file_is_its_owner_s_alone() {
     use std::os::unix::fs::MetadataExt as _;
-    let folder = Folder::new();
-    let store = open(&folder.file()).await.unwrap();
+    let scratch = Scratch::new();
+    let store = open(&scratch.file("sessions.db")).await.unwrap();
     store.create(session(id(1), row(store.ping().await.unwrap()))).await.unwrap();
-    for file in fs::read_dir(folder.file().parent().unwrap()).unwrap() {
+    for file in fs::read_dir(scratch.file("sessions.db").parent().unwrap()).unwrap() {
         let file = file.unwrap();
         assert_eq!(file.metadata().unwrap().mode() & 0o077, 0, "{:?}", file.path());
     }

@@ -21,6 +21,8 @@ mod proxy;
 mod scratch;
 #[path = "../common/servers.rs"]
 mod servers;
+#[path = "../common/unique.rs"]
+mod unique;
 #[path = "../common/user_agent.rs"]
 mod user_agent;
 

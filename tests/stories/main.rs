@@ -26,6 +26,8 @@ mod left_out;
 mod proxy;
 #[path = "../common/scratch.rs"]
 mod scratch;
+#[path = "../common/unique.rs"]
+mod unique;
 #[path = "../common/user_agent.rs"]
 mod user_agent;
 

@@ -100,8 +100,8 @@ fn every_fault_is_named_with_its_remedy_and_without_a_secret() {
 #[test]
 fn a_key_file_is_made_once_for_its_owner_alone() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let folder = std::env::temp_dir().join(format!("portcullis-keys-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
     let path = folder.join("site.keys");
     let made: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -110,7 +110,7 @@ fn a_key_file_is_made_once_for_its_owner_alone() {
     });
     assert!(made.iter().all(|text| text == made.first().unwrap()), "two processes made two rings");
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file stays");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "no temporary file stays");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(KeyRing::from_file(&path).unwrap_err().to_string().contains("mode 0644"));
     assert!(KeyRing::from_file(folder.join("absent")).unwrap_err().to_string().contains("cannot be read"));
@@ -120,7 +120,6 @@ fn a_key_file_is_made_once_for_its_owner_alone() {
             .to_string()
             .contains("made")
     );
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Where the place is known the fault is not lost over it.
