@@ -88,13 +88,16 @@ pub mod middleware;
 pub mod session;
 pub mod store;
 
+pub use cookie::CookiePolicy;
 pub use cookie::SameSite;
 pub use crypto::{KeyRing, KeyRingError, KeyState};
 pub use events::{EventSink, SessionEvent};
-pub use extract::{Auth, AuthRejection, Identity, Login, RequireRecentAuth};
+pub use extract::{Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireRecentAuth};
 pub use id::SessionRef;
-pub use middleware::{AuthError, ConfigError, Problem, SessionInfo, SessionLayer, SessionLayerBuilder};
-pub use session::{Strength, Timeouts};
+pub use middleware::{
+    AuthError, ClearSiteData, ConfigError, CrossSite, Problem, SessionInfo, SessionLayer, SessionLayerBuilder,
+};
+pub use session::{BindingPolicy, Strength, Timeouts};
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]

@@ -98,7 +98,7 @@ impl Connection {
             if body.contains('=') { "Content-Type: application/x-www-form-urlencoded\r\n" } else { "" };
         let cookies = if cookies.is_empty() { String::new() } else { format!("Cookie: {cookies}\r\n") };
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 \
+            "{method} {path} HTTP/1.1\r\nHost: app.site.test\r\nOrigin: https://app.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 \
              Firefox/153.0\r\n{cookies}{form}Content-Length: {}\r\n\r\n{body}",
             body.len()
         );

@@ -2,9 +2,11 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use http::Method;
 use portcullis::{
-    FeedLoss, KeyRing, Outage, Timeouts,
+    BindingPolicy, ClearSiteData, CookiePolicy, CrossSite, FeedLoss, KeyRing, Outage, Timeouts,
     clock::{Clock, ManualClock, SystemClock, Timestamp},
+    cookie::CookieRule,
 };
 
 /// What to do.
@@ -27,6 +29,17 @@ pub(crate) struct Flags {
     pub(crate) manual_clock: Option<Arc<ManualClock>>,
     /// So much is this machine's clock ahead of the store's.
     pub(crate) ahead: i64,
+    pub(crate) policy: CookiePolicy,
+    pub(crate) cross_site: CrossSite,
+    pub(crate) binding: BindingPolicy,
+    pub(crate) cookie_domain: Option<String>,
+    pub(crate) trusted_proxies: Vec<String>,
+    pub(crate) client_ip_header: Option<String>,
+    pub(crate) context_header: Option<String>,
+    pub(crate) sealed: Vec<String>,
+    pub(crate) clear: Vec<ClearSiteData>,
+    pub(crate) no_store: bool,
+    pub(crate) form_tokens: bool,
 }
 
 /// The system's clock, set wrong.
@@ -61,6 +74,17 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         prefix: "lab".into(),
         manual_clock: None,
         ahead: 0,
+        policy: CookiePolicy::default(),
+        cross_site: CrossSite::default(),
+        binding: BindingPolicy::default(),
+        cookie_domain: None,
+        trusted_proxies: Vec::new(),
+        client_ip_header: None,
+        context_header: None,
+        sealed: Vec::new(),
+        clear: Vec::new(),
+        no_store: false,
+        form_tokens: false,
     };
     let mut arguments = arguments;
     while let Some(flag) = arguments.next() {
@@ -99,10 +123,53 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
                 };
                 flags.manual_clock = Some(Arc::new(ManualClock::at(start)));
             }
-            _ => return Err(format!("{flag} is no flag of this program")),
+            _ => rules(&mut flags, &flag, &value)?,
         }
     }
     Ok(Command::Serve(Box::new(flags)))
+}
+
+/// The flags for cookies and requests.
+fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
+    let wrong = || format!("{flag} {value}: not a value of this flag");
+    match flag {
+        "--policy" => {
+            flags.policy = match value {
+                "enforce" => CookiePolicy::enforce(),
+                "report" => CookiePolicy::report(),
+                "off" => CookiePolicy::off(),
+                _ => return Err(wrong()),
+            }
+        }
+        "--script-cookie" => {
+            flags.policy = flags.policy.clone().except(value, CookieRule::HttpOnly, "a script reads it");
+        }
+        "--binding" => {
+            flags.binding = match value {
+                "off" => BindingPolicy::off(),
+                "default" => BindingPolicy::default(),
+                "strict" => BindingPolicy::strict(),
+                _ => return Err(wrong()),
+            }
+        }
+        "--cross-site" if value == "report" => flags.cross_site = CrossSite::report(),
+        "--trust-origin" => flags.cross_site = flags.cross_site.clone().trust_origin(value),
+        "--bypass" => flags.cross_site = flags.cross_site.clone().bypass(Method::POST, value),
+        "--cookie-domain" => flags.cookie_domain = Some(value.into()),
+        "--trusted-proxy" => flags.trusted_proxies.push(value.into()),
+        "--client-ip-header" => flags.client_ip_header = Some(value.into()),
+        "--context-header" => flags.context_header = Some(value.into()),
+        "--seal-cookie" => flags.sealed.push(value.into()),
+        "--clear-site-data" => flags.clear.push(match value {
+            "cookies" => ClearSiteData::Cookies,
+            "storage" => ClearSiteData::Storage,
+            _ => return Err(wrong()),
+        }),
+        "--no-store" => flags.no_store = value == "on",
+        "--form-tokens" => flags.form_tokens = value == "on",
+        _ => return Err(format!("{flag} is no flag of this program")),
+    }
+    Ok(())
 }
 
 fn store(value: &str) -> Option<StoreFlag> {

@@ -4,14 +4,18 @@
 //! cargo run --example lab -- [--listen 127.0.0.1:0] [--origin https://app.site.test] [--store STORE]
 //!     [--prefix NAME] [--verb-timeout MS] [--outage grace=S,unsafe,feed=S,check,journal=PATH]
 //!     [--keys TEXT] [--print-new-keys] [--fresh S] [--idle S] [--absolute S] [--grace S] [--recent S] [--clock manual[@SECOND]]
-//!     [--ahead MS]
+//!     [--ahead MS] [--policy enforce|report|off] [--binding off|default|strict] [--cookie-domain DOMAIN]
+//!     [--trusted-proxy CIDR]... [--client-ip-header NAME] [--context-header NAME] [--seal-cookie NAME]...
+//!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
+//!     [--clear-site-data cookies|storage]... [--no-store on]
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
 //! Redis want the feature `redis`, the last wants `postgres`. NAME is the key prefix or the schema there. S are seconds, MS
 //! milliseconds. Several labs over one store want the same --keys.
 //!
-//! It speaks plain HTTP, as if a proxy in front of it spoke TLS. The first line on standard output is
+//! It speaks plain HTTP, as if a proxy in front of it spoke TLS; an origin of `http://localhost…` is served in development
+//! mode. The first line on standard output is
 //! `listening on 127.0.0.1:PORT`.
 
 #![allow(clippy::print_stdout, reason = "what it says on standard output is how a test finds it")]
@@ -19,6 +23,7 @@
 mod counted;
 mod flags;
 mod routes;
+mod rules;
 
 use std::{error::Error, io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc};
 
@@ -58,17 +63,40 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
     };
     let store = open(&flags, &clock).await?;
     let (store, counters) = Counted::new(store);
-    let sessions = SessionLayer::builder(&flags.origin, flags.keys, store)
+    let mut sessions = SessionLayer::builder(&flags.origin, flags.keys, store)
         .timeouts(flags.timeouts)
         .recent(flags.recent)
         .outage(flags.outage)
         .clock(clock)
-        .client_address(|extensions| {
+        .cookie_policy(flags.policy)
+        .cross_site(flags.cross_site)
+        .binding(flags.binding)
+        .trusted_proxies(flags.trusted_proxies)
+        .clear_site_data(flags.clear)
+        .peer_address(|extensions| {
             extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
-        })
-        .build()?;
+        });
+    if let Some(domain) = flags.cookie_domain {
+        sessions = sessions.cookie_domain(domain);
+    }
+    if let Some(name) = flags.client_ip_header {
+        sessions = sessions.client_ip_header(name);
+    }
+    if let Some(name) = flags.context_header {
+        sessions = sessions.context_header(name);
+    }
+    for name in flags.sealed {
+        sessions = sessions.seal_cookie(name);
+    }
+    if flags.no_store {
+        sessions = sessions.no_store_when_signed_in();
+    }
+    if flags.origin.starts_with("http://") {
+        sessions = sessions.danger_localhost_development();
+    }
+    let sessions = sessions.build()?;
     sessions.ready().await?;
-    let app = routes::router(&sessions, flags.manual_clock, counters)
+    let app = routes::router(&sessions, flags.manual_clock, counters, flags.form_tokens)
         .into_make_service_with_connect_info::<SocketAddr>();
     let listener = tokio::net::TcpListener::bind(flags.listen).await?;
     println!("listening on {}", listener.local_addr()?);

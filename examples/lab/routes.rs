@@ -15,21 +15,26 @@ use axum::{
 };
 use portcullis::{
     Auth, AuthError, Identity, RequireRecentAuth, Session, SessionInfo, SessionLayer, SessionRef,
-    clock::ManualClock,
+    clock::ManualClock, extract::RequireFormToken,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::counted::Counters;
+use super::{counted::Counters, rules};
 
 /// All routes behind the layer; beside it the test clock, the counters, and what waits until the revocation feed is read.
 pub(crate) fn router(
     sessions: &SessionLayer,
     clock: Option<Arc<ManualClock>>,
     counters: Arc<Counters>,
+    form_tokens: bool,
 ) -> Router {
-    let behind = Router::new()
+    let mut behind = Router::new()
         .route("/", get(home))
+        .route("/emit", post(rules::emit).layer(DefaultBodyLimit::max(65_536)))
+        .route("/client", get(rules::client))
+        .route("/cookies", get(rules::cookies))
+        .route("/form", get(rules::form))
         .route("/login", post(login))
         .route("/reauthenticate", post(reauthenticate))
         .route("/claims", post(claims))
@@ -42,9 +47,14 @@ pub(crate) fn router(
         .route("/sessions/{handle}", delete(revoke))
         .route("/status/{code}", get(status))
         .route("/ws", get(socket))
-        .layer(DefaultBodyLimit::max(4096))
-        .layer(sessions.clone());
+        .layer(DefaultBodyLimit::max(4096));
+    if form_tokens {
+        behind = behind.layer(RequireFormToken::new());
+    }
+    let behind = behind.layer(sessions.clone());
     Router::new()
+        .route("/lab/arrived", get(rules::arrived))
+        .route_service("/lab/diagnosis", sessions.diagnosis_page())
         .route("/lab/clock", post(move_clock).with_state(clock))
         .route("/lab/counters", get(count).with_state(counters))
         .route("/lab/logout-before-now", post(logout_before_now).with_state(sessions.clone()))

@@ -82,6 +82,15 @@ impl CookieName {
     }
 }
 
+/// Whether `name`, prefix included, is one that a cookie of the application may have.
+pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
+    let base = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    CookieName::new(base, &Scope::Localhost).map(|_| ())
+}
+
+/// What a name may begin with, the longest first.
+const PREFIXES: [&str; 4] = ["__Host-Http-", "__Host-", "__Secure-", "__Http-"];
+
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -95,7 +104,7 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-const fn is_token(byte: u8) -> bool {
+pub(super) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }

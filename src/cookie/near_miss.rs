@@ -81,7 +81,7 @@ fn is_legacy(name: &[u8]) -> bool {
         .any(|legacy| name.eq_ignore_ascii_case(legacy.as_bytes()))
 }
 
-fn percent_decoded(name: &[u8]) -> Vec<u8> {
+pub(super) fn percent_decoded(name: &[u8]) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut decoded = Vec::with_capacity(name.len());
     let mut rest = name;

@@ -74,6 +74,17 @@ impl Origin {
         &self.host
     }
 
+    /// Host and port, as a Host field states them.
+    pub(crate) fn authority(&self) -> &str {
+        let scheme = if self.secure { "https://" } else { "http://" };
+        self.text.get(scheme.len()..).unwrap_or_default()
+    }
+
+    /// Whether it states a port.
+    pub(crate) fn has_port(&self) -> bool {
+        self.authority().len() > self.host.len()
+    }
+
     /// Whether the scheme is `https`.
     #[must_use]
     pub const fn is_secure(&self) -> bool {

@@ -46,6 +46,36 @@ pub(crate) fn all_of<'a>(
     fields.into_iter().flat_map(pairs).filter_map(move |pair| value_of(pair, name))
 }
 
+/// The fields as one, each pair replaced by what `change` makes of its name and value, or left out; `None` where it leaves
+/// all as they are. A pair without a name is left as it is.
+pub(crate) fn rewritten<'a>(
+    fields: impl IntoIterator<Item = &'a [u8]>,
+    mut change: impl FnMut(&[u8], &[u8]) -> Option<Pair>,
+) -> Option<Vec<u8>> {
+    let (mut out, mut changed) = (Vec::new(), false);
+    for pair in fields.into_iter().flat_map(pairs) {
+        let halves = memchr(b'=', pair).and_then(|at| Some((pair.get(..at)?, pair.get(at + 1..)?)));
+        let new = halves.and_then(|(name, value)| Some((name, change(name, value)?)));
+        changed |= new.is_some();
+        let kept = match &new {
+            None => vec![pair],
+            Some((name, Pair::Value(value))) => vec![*name, b"=", value],
+            Some((_, Pair::LeaveOut)) => continue,
+        };
+        if !out.is_empty() {
+            out.extend_from_slice(b"; ");
+        }
+        kept.iter().for_each(|part| out.extend_from_slice(part));
+    }
+    changed.then_some(out)
+}
+
+/// What becomes of a pair.
+pub(crate) enum Pair {
+    Value(Vec<u8>),
+    LeaveOut,
+}
+
 /// The pairs of one Cookie field, stripped of spaces and tabs.
 pub(super) fn pairs(field: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(field);
@@ -66,7 +96,7 @@ fn value_of<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
     (start.last() == Some(&b'=') && start.starts_with(name.as_bytes())).then_some(value)
 }
 
-fn strip(mut bytes: &[u8]) -> &[u8] {
+pub(super) fn strip(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
         bytes = rest;
     }

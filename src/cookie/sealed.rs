@@ -22,6 +22,11 @@ impl SealedCookie {
         Self(Seal::new(ring, Purpose::SessionCookie, name, origin))
     }
 
+    /// For the application's own cookie called `name` at `origin`.
+    pub(crate) fn application(ring: &KeyRing, name: &str, origin: &str) -> Self {
+        Self(Seal::new(ring, Purpose::AppCookie, name, origin))
+    }
+
     /// The value that `plaintext` becomes, and what opening it would give.
     pub(crate) fn seal(&self, plaintext: Zeroizing<Vec<u8>>) -> Result<(String, Unsealed), RandomError> {
         Ok((base64url::encode(&self.0.seal(&plaintext, b"")?), Unsealed(plaintext)))

@@ -148,13 +148,13 @@ impl fmt::Display for SetCookieError {
 
 impl std::error::Error for SetCookieError {}
 
-const fn is_cookie_octet(byte: u8) -> bool {
+pub(super) const fn is_cookie_octet(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x2B | 0x2D..=0x3A | 0x3C..=0x5B | 0x5D..=0x7E)
 }
 
 /// A path that a URL can have: a browser compares it with the path of its URLs, in which it has escaped some characters
 /// and resolved `.` and `..` (WHATWG URL, path percent-encode set). A cookie under another path is stored and never sent.
-fn is_path(path: &str) -> bool {
+pub(super) fn is_path(path: &str) -> bool {
     let stays = |byte: u8| byte.is_ascii_graphic() && !b"\"#;<>?\\^`{}".contains(&byte);
     let is_dots =
         |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
@@ -162,9 +162,9 @@ fn is_path(path: &str) -> bool {
 }
 
 /// Browsers ignore a cookie whose name and value exceed 4096 bytes; some front ends count the attributes as well.
-const MAX_LINE: usize = 4096;
+pub(super) const MAX_LINE: usize = 4096;
 
-const MAX_LIFETIME: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+pub(super) const MAX_LIFETIME: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 #[cfg(test)]
 #[path = "../../tests/vectors/server_emit.rs"]

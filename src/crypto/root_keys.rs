@@ -5,7 +5,8 @@
 //!                   ├ secret in the token (XAES)                      ├ SessionRef (AES-256)
 //!                   ├ record at rest (XAES)                           ├ names of data fields (CMAC-KDF)
 //!                   ├ record's clear fields (CMAC)                    ├ client context (SipHash)
-//!                   ├ session data (CMAC-KDF with the session id)     └ check value
+//!                   ├ session data (CMAC-KDF with the session id)     ├ form tokens (CMAC)
+//!                   ├ the application's cookies (XAES)                └ check value
 //!                   ├ renewal token's jti (CMAC)
 //!                   └ renewal token's signature (P-256)
 //! ```
@@ -51,6 +52,8 @@ pub(crate) enum Purpose {
     TokenSecret,
     /// Subject, claims, methods and context of a record.
     Record,
+    /// A cookie of the application.
+    AppCookie,
 }
 
 impl Purpose {
@@ -60,6 +63,7 @@ impl Purpose {
             Self::SessionCookie => b"session-cookie",
             Self::TokenSecret => b"token-secret",
             Self::Record => b"record",
+            Self::AppCookie => b"app-cookie",
         }
     }
 }
@@ -70,6 +74,7 @@ pub(crate) struct RootKeys {
     session_cookie: XaesKey,
     token_secret: XaesKey,
     record: XaesKey,
+    app_cookie: XaesKey,
     pub(crate) record_mac: MacKey,
     pub(crate) data: MacKey,
     pub(crate) token_mac: MacKey,
@@ -85,6 +90,7 @@ impl RootKeys {
             session_cookie: xaes(Label(b"session-cookie\0")),
             token_secret: xaes(Label(b"token-secret\0")),
             record: xaes(Label(b"record\0")),
+            app_cookie: xaes(Label(b"app-cookie\0")),
             record_mac: mac(Label(b"record-mac\0")),
             data: mac(Label(b"session-data\0")),
             token_mac: mac(Label(b"renewal-token-jti\0")),
@@ -98,6 +104,7 @@ impl RootKeys {
             Purpose::SessionCookie => &self.session_cookie,
             Purpose::TokenSecret => &self.token_secret,
             Purpose::Record => &self.record,
+            Purpose::AppCookie => &self.app_cookie,
         }
     }
 }
@@ -114,6 +121,7 @@ pub(crate) struct IndexKeys {
     pub(crate) session_ref: NameKey,
     pub(crate) field_names: MacKey,
     pub(crate) context: Zeroizing<[u8; 16]>,
+    pub(crate) form_token: MacKey,
     pub(crate) check: [u8; 16],
 }
 
@@ -125,6 +133,7 @@ impl IndexKeys {
             session_ref: NameKey::new(&derive(&secret.0, Label(b"session-ref\0"))),
             field_names: mac(Label(b"field-names\0")),
             context: derive(&secret.0, Label(b"client-context\0")),
+            form_token: mac(Label(b"form-token\0")),
             check: *derive(&secret.0, Label(b"index-check\0")),
         }
     }

@@ -1,7 +1,11 @@
 //! The events, named after the OWASP logging vocabulary where it has a word.
 
+use std::sync::Arc;
+
+use super::refusal::{CrossSiteReason, Misplaced};
 use crate::{
-    cookie::NearMiss,
+    cookie::{CookieFinding, NearMiss},
+    crypto::OpenError,
     id::SessionRef,
     session::{ContextSignal, Reason},
 };
@@ -32,6 +36,18 @@ pub enum CookieFault {
     NotForHere,
     /// Sent more than once in one request.
     Duplicate,
+    /// Authentic, but past its end.
+    Expired,
+}
+
+impl From<OpenError> for CookieFault {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Malformed => Self::Malformed,
+            OpenError::UnknownKey => Self::UnknownKey,
+            OpenError::Forged => Self::Forged,
+        }
+    }
 }
 
 /// A verb of the store.
@@ -70,8 +86,8 @@ impl StoreVerb {
     }
 }
 
-/// Something that happened to a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Something that happened to a session, or a cookie or request that broke a rule of the site.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionEvent {
     /// An anonymous session was created because a handler wrote to it.
@@ -95,7 +111,7 @@ pub enum SessionEvent {
     SupersededTokenUsed(SessionRef),
     /// A token newer than the store was presented: the store lost writes.
     StoreRolledBack(SessionRef),
-    /// A session shows up on another network or platform; it goes on, marked.
+    /// A session shows up with another client, by a signal whose reaction is to note it or to step up; it goes on.
     ContextChanged(SessionRef, ContextSignal),
     /// Authentic credentials were not let in.
     Refused(SessionRef, Reason),
@@ -115,6 +131,20 @@ pub enum SessionEvent {
     RenewalTokenRefused(CookieFault),
     /// A cookie's name resembles ours: somebody tries to pass one off.
     CookieNearMiss(NearMiss),
+    /// A request with our cookies did not come to this site: another Host, or plain HTTP.
+    Misplaced(Misplaced),
+    /// A request of another site was refused, or would be where cross-site checks only report.
+    CrossSite(CrossSiteReason),
+    /// Our cookies came with a request from which the browser should have withheld them; they were not used.
+    CookiesNotWithheld,
+    /// A form came without its token, or with that of another session.
+    FormTokenRefused,
+    /// A trusted proxy did not say which client it speaks for: its header is missing or cannot be read.
+    ClientAddressUnknown,
+    /// A cookie of the application broke a rule of the site's policy.
+    CookiePolicy(CookieFinding),
+    /// A sealed cookie of the application, of this name, did not open; the application does not see it.
+    SealedCookieRefused(Arc<str>, CookieFault),
     /// A handler wrote to a session that ended meanwhile; the write was dropped.
     WriteToEndedSession(SessionRef),
     /// A handler wrote for somebody whose credentials were refused for now; the write was dropped, their cookies stay.
@@ -169,6 +199,14 @@ impl SessionEvent {
             Self::SessionCookieRefused(_) => "crypt_decrypt_fail",
             Self::RenewalTokenRefused(_) => "authn_token_invalid",
             Self::CookieNearMiss(_) => "cookie_near_miss",
+            Self::Misplaced(Misplaced::Host) => "request_wrong_host",
+            Self::Misplaced(Misplaced::Scheme) => "request_plain_http",
+            Self::CrossSite(_) => "cross_site_refused",
+            Self::CookiesNotWithheld => "cookies_not_withheld",
+            Self::FormTokenRefused => "form_token_refused",
+            Self::ClientAddressUnknown => "client_address_unknown",
+            Self::CookiePolicy(_) => "cookie_policy",
+            Self::SealedCookieRefused(..) => "sealed_cookie_refused",
             Self::WriteToEndedSession(_) => "write_to_ended_session",
             Self::WriteOfRefusedRequest => "write_of_refused_request",
             Self::RecordTampered(_) => "record_tampered",
@@ -201,6 +239,7 @@ impl SessionEvent {
             | Self::ClaimsChanged(_)
             | Self::RevocationsDelivered(_)
             | Self::FeedRecovered
+            | Self::SealedCookieRefused(_, CookieFault::Expired | CookieFault::NotForHere)
             | Self::Refused(_, Reason::Expired | Reason::Superseded | Reason::Revoked) => Severity::Info,
             Self::TokenReuse(_) | Self::SupersededTokenUsed(_) | Self::RecordTampered(_) => Severity::Alarm,
             Self::RenewalFromOtherClient(_)
@@ -210,6 +249,13 @@ impl SessionEvent {
             | Self::SessionCookieRefused(_)
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)
+            | Self::Misplaced(_)
+            | Self::CrossSite(_)
+            | Self::CookiesNotWithheld
+            | Self::FormTokenRefused
+            | Self::ClientAddressUnknown
+            | Self::CookiePolicy(_)
+            | Self::SealedCookieRefused(..)
             | Self::WriteToEndedSession(_)
             | Self::WriteOfRefusedRequest
             | Self::UpgradeRefused(_)
@@ -250,6 +296,13 @@ impl SessionEvent {
             | Self::SessionCookieRefused(_)
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)
+            | Self::Misplaced(_)
+            | Self::CrossSite(_)
+            | Self::CookiesNotWithheld
+            | Self::FormTokenRefused
+            | Self::ClientAddressUnknown
+            | Self::CookiePolicy(_)
+            | Self::SealedCookieRefused(..)
             | Self::WriteOfRefusedRequest
             | Self::StoreUnavailable(_)
             | Self::RevocationPostponed
@@ -270,6 +323,10 @@ impl SessionEvent {
             Self::SessionCookieRefused(fault) => format!("session cookie: {fault:?}"),
             Self::RenewalTokenRefused(fault) => format!("renewal token: {fault:?}"),
             Self::CookieNearMiss(kind) => format!("{kind:?}"),
+            Self::Misplaced(place) => place.remedy().into(),
+            Self::CrossSite(reason) => reason.remedy().into(),
+            Self::CookiePolicy(finding) => finding.to_string(),
+            Self::SealedCookieRefused(name, fault) => format!("{name}: {fault:?}"),
             Self::StoreUnavailable(verb) => verb.name().into(),
             Self::LoggedOutEverywhere(sessions) => format!("{sessions} sessions"),
             Self::RevocationsDelivered(count) | Self::RevocationsRestored(count) => count.to_string(),

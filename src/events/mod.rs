@@ -1,12 +1,14 @@
 //! What happened to sessions, for those who watch: one event per decision that somebody may want to know of.
 //!
-//! An event carries a [`SessionRef`](crate::id::SessionRef) at most: no id, no token, no address, no subject, so that a log of them opens
-//! nothing and names nobody.
+//! An event carries a [`SessionRef`](crate::id::SessionRef), or the name of a cookie of the application, at most: no id, no token, no value, no address, no
+//! subject, so that a log of them opens nothing and names nobody.
 
 mod event;
+mod refusal;
 mod tracing_sink;
 
 pub use event::{CookieFault, SessionEvent, Severity, StoreVerb};
+pub use refusal::{CrossSiteReason, Misplaced};
 pub use tracing_sink::TracingSink;
 
 /// Takes events.

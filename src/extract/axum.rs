@@ -6,7 +6,10 @@ use axum_core::{
 };
 use http::{StatusCode, request::Parts};
 
-use super::{auth::Auth, identity::Identity, recent::RequireRecentAuth, rejection::AuthRejection};
+use super::{
+    auth::Auth, client::ClientContext, form_token::FormToken, identity::Identity, recent::RequireRecentAuth,
+    rejection::AuthRejection,
+};
 use crate::middleware::{AuthError, unavailable};
 
 impl<S: Sync> FromRequestParts<S> for Identity {
@@ -41,6 +44,22 @@ impl<S: Sync> FromRequestParts<S> for Auth {
     }
 }
 
+impl<S: Sync> FromRequestParts<S> for FormToken {
+    type Rejection = AuthRejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
+        Self::from_extensions(&parts.extensions)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ClientContext {
+    type Rejection = AuthRejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
+        Self::from_extensions(&parts.extensions)
+    }
+}
+
 impl IntoResponse for AuthRejection {
     fn into_response(self) -> Response {
         self.status().into_response()
@@ -50,7 +69,7 @@ impl IntoResponse for AuthRejection {
 /// Its status. A 503 is the layer's own, with `Retry-After`.
 impl IntoResponse for AuthError {
     fn into_response(self) -> Response {
-        if self == Self::Unavailable {
+        if matches!(self, Self::Unavailable | Self::Speculative) {
             return unavailable();
         }
         let status = self.status();

@@ -6,6 +6,8 @@
 //! | `Option<Identity>` | the same, or nobody | never |
 //! | [`RequireRecentAuth`] | who signed in lately | 401, 403 |
 //! | [`Auth`] | login, logout, claims, lists | never |
+//! | [`FormToken`] | the token of this session's forms | never |
+//! | [`ClientContext`] | the client's address, and whether it changed | never |
 //! | [`Session`](tower_sessions_core::Session) | the session's data | never |
 //!
 //! A response whose handler read `Identity`, `Auth`'s lists or a `Session` varies on the cookie, and is `private, no-store`
@@ -17,11 +19,19 @@
 mod auth;
 #[cfg(feature = "axum")]
 mod axum;
+mod client;
+mod form_token;
 mod identity;
 mod recent;
 mod rejection;
+#[cfg(feature = "axum")]
+mod require_form_token;
 
 pub use auth::{Auth, Login};
+pub use client::{ClientChange, ClientContext};
+pub use form_token::FormToken;
 pub use identity::Identity;
 pub use recent::RequireRecentAuth;
 pub use rejection::AuthRejection;
+#[cfg(feature = "axum")]
+pub use require_form_token::{FormTokenService, RequireFormToken};

@@ -14,6 +14,10 @@ pub enum AuthRejection {
     NotSignedIn,
     /// Somebody is, but not lately enough: 403.
     NotRecent,
+    /// A form came without its token, or with that of another session: 403.
+    FormToken,
+    /// The operating system gave no random bytes: 503.
+    NoRandomness,
     /// The layer does not run in front of this route: 500.
     NoLayer,
 }
@@ -24,7 +28,8 @@ impl AuthRejection {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::NotRecent => StatusCode::FORBIDDEN,
+            Self::NotRecent | Self::FormToken => StatusCode::FORBIDDEN,
+            Self::NoRandomness => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoLayer => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -35,6 +40,8 @@ impl fmt::Display for AuthRejection {
         f.write_str(match self {
             Self::NotSignedIn => "nobody is signed in",
             Self::NotRecent => "the last authentication is too long ago",
+            Self::FormToken => "the form's token is missing or not one of this session",
+            Self::NoRandomness => "the operating system gave no random bytes",
             Self::NoLayer => "no SessionLayer runs in front of this route",
         })
     }

@@ -1,13 +1,11 @@
 //! What a user does to their sessions: sign in, prove themselves again, sign out, look at the list.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use http::StatusCode;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
-use tower_sessions_core::session::Error as SessionError;
 
-use super::attached::Attached;
+use super::{attached::Attached, auth_error::AuthError};
 use crate::{
     cookie::all_of,
     events::SessionEvent,
@@ -24,26 +22,6 @@ pub(crate) struct LoginSpec {
     pub(crate) methods: Vec<String>,
     pub(crate) remember: bool,
     pub(crate) keep: Vec<String>,
-}
-
-/// Why something was not done to a session. Also what a `Session`'s own errors turn into with `?`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AuthError {
-    /// Nobody is signed in, or the session ended meanwhile.
-    NotSignedIn,
-    /// The user has no such session.
-    NoSuchSession,
-    /// The subject is empty or longer than 255 bytes.
-    Subject,
-    /// The claims are longer than 1024 bytes as JSON, or a value is none.
-    Claims,
-    /// A method's name is empty, holds a space, or all are longer than 255 bytes.
-    Methods,
-    /// A session value is not of the type it was asked for as, or cannot be written as JSON.
-    Data,
-    /// The store did not answer. Nothing is known to have been saved, and no cookie was changed.
-    Unavailable,
 }
 
 /// One of a user's sessions.
@@ -65,6 +43,11 @@ pub struct SessionInfo {
 impl Attached {
     /// Signs `spec.subject` in: a new session with a new id; the old one ends; data is dropped but for what is kept.
     pub(crate) async fn login(&self, spec: LoginSpec) -> Result<(), AuthError> {
+        self.may_change()?;
+        if let Some(misplaced) = self.data.asking.misplaced {
+            self.registry().event(SessionEvent::Misplaced(misplaced));
+            return Err(AuthError::Misplaced);
+        }
         let claims = check_claims(&spec.claims)?;
         let methods = check_methods(&spec.methods)?;
         if spec.subject.is_empty() || spec.subject.len() > MAX_TEXT {
@@ -105,6 +88,7 @@ impl Attached {
 
     /// Notes a new authentication of the user who is signed in: a new id, and a new beginning of all timeouts.
     pub(crate) async fn reauthenticated(&self, methods: Option<&[String]>) -> Result<(), AuthError> {
+        self.may_change()?;
         self.signed_in()?;
         let methods = methods.map(check_methods).transpose()?;
         let unfinished = Unfinished(&self.data);
@@ -123,6 +107,7 @@ impl Attached {
 
     /// Signs out: ends every session the request names, and removes the cookies.
     pub(crate) async fn logout(&self) -> Result<(), AuthError> {
+        self.may_change()?;
         let current = self.data.current();
         for id in self.named_and_newer().await? {
             let is_current = current.as_ref().is_some_and(|current| *current.stored_id() == id);
@@ -133,6 +118,7 @@ impl Attached {
 
     /// Signs the user out everywhere, this session included.
     pub(crate) async fn logout_everywhere(&self) -> Result<(), AuthError> {
+        self.may_change()?;
         let current = self.signed_in()?;
         let subject = current.subject().unwrap_or_default();
         let ended = self.registry().end_all(subject, Some(current.fixed().epoch)).await;
@@ -172,6 +158,7 @@ impl Attached {
 
     /// Ends one of the user's sessions.
     pub(crate) async fn revoke(&self, handle: SessionRef) -> Result<(), AuthError> {
+        self.may_change()?;
         let current = self.signed_in()?;
         if self.registry().session_ref(current.stored_id()) == handle {
             return self.logout().await;
@@ -181,6 +168,11 @@ impl Attached {
         let found = listed.into_iter().find(|(id, ..)| self.registry().session_ref(id) == handle);
         let (id, ..) = found.ok_or(AuthError::NoSuchSession)?;
         self.end(&id, SessionEvent::Revoked).await
+    }
+
+    /// A browser that asks on its own account changes nothing (attack A14).
+    fn may_change(&self) -> Result<(), AuthError> {
+        if self.data.asking.speculative { Err(AuthError::Speculative) } else { Ok(()) }
     }
 
     fn signed_in(&self) -> Result<Arc<Snapshot>, AuthError> {
@@ -260,45 +252,6 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         self.0.abandon();
-    }
-}
-
-impl AuthError {
-    /// The status of a response that reports it: 401, 404, 503, or 500 for a value the application should not have given.
-    #[must_use]
-    pub const fn status(self) -> StatusCode {
-        match self {
-            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::NoSuchSession => StatusCode::NOT_FOUND,
-            Self::Subject | Self::Claims | Self::Methods | Self::Data => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-}
-
-impl fmt::Display for AuthError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotSignedIn => "nobody is signed in",
-            Self::NoSuchSession => "there is no such session",
-            Self::Subject => "the subject is empty or longer than 255 bytes",
-            Self::Claims => "the claims are longer than 1024 bytes as JSON, or a value is none",
-            Self::Methods => "a method's name is empty, holds a space, or all are longer than 255 bytes",
-            Self::Data => "a session value is not of the type it was asked for as",
-            Self::Unavailable => "the session store did not answer; nothing is known to have been saved",
-        })
-    }
-}
-
-impl std::error::Error for AuthError {}
-
-/// So that `?` serves for a `Session` as for an `Auth`.
-impl From<SessionError> for AuthError {
-    fn from(error: SessionError) -> Self {
-        match error {
-            SessionError::SerdeJson(_) => Self::Data,
-            SessionError::Store(_) => Self::Unavailable,
-        }
     }
 }
 

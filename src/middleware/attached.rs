@@ -1,12 +1,18 @@
 //! What a request carries on its way to the handler. Extractors read it; `account` acts on it.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 
+use http::HeaderMap;
 use tower_sessions_core::Session;
 
-use super::site::Site;
+use super::{
+    sealed_cookies::{Arrived, Holder},
+    site::Site,
+};
 use crate::{
-    session::{Admitted, Snapshot, Strength},
+    crypto::{random, random::RandomError},
+    events::SessionEvent,
+    session::{Admitted, ContextRelation, Snapshot, Strength, is_form_token_for, masked_form_token},
     store::{Asking, CookieChange, Registry, SessionData},
 };
 
@@ -22,6 +28,8 @@ pub(crate) struct Attached {
     pub(super) upgrade: bool,
     /// The cookie was stale and is let in because the store is silent: nothing that needs a recent authentication.
     pub(super) without_store: bool,
+    /// The application's sealed cookies as they came.
+    pub(super) arrived: Option<Arc<[Arrived]>>,
 }
 
 impl Attached {
@@ -33,13 +41,54 @@ impl Attached {
         change: CookieChange,
     ) -> Self {
         let (data, session) = SessionData::begin_with(&site.registry, asking, admitted, change);
-        Self { site: Arc::clone(site), data, session, upgrade: false, without_store: false }
+        Self { site: Arc::clone(site), data, session, upgrade: false, without_store: false, arrived: None }
+    }
+
+    /// Opens the application's sealed cookies, so that the handler sees what it had set.
+    pub(super) fn open_sealed(&mut self, headers: &mut HeaderMap) {
+        let registry = self.registry();
+        let signed_in = self.data.initial().map(Admitted::snapshot).filter(|snapshot| snapshot.has_subject());
+        let session = signed_in.map(|snapshot| registry.session_ref(snapshot.stored_id()));
+        let holder = Holder { session, now: self.data.asking.now };
+        let arrived = self.site.sealed.open(headers, holder, |event| registry.event(event));
+        self.arrived = (!arrived.is_empty()).then(|| arrived.into());
     }
 
     /// The session that was let in, and a note that the response depends on it.
     pub(crate) fn admitted(&self) -> Option<&Snapshot> {
         self.data.mark_read();
         self.data.initial().map(Admitted::snapshot)
+    }
+
+    /// The client's address.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.data.asking.address.shown().copied()
+    }
+
+    /// How the client relates to the one its session is bound to.
+    pub(crate) fn relation(&self) -> ContextRelation {
+        self.data.asking.relation
+    }
+
+    /// A token for a form of the session as it is now, masked anew.
+    pub(crate) fn form_token(&self) -> Result<String, RandomError> {
+        self.data.mark_read();
+        let current = self.data.current();
+        let tag = self.registry().vault.form_tag(current.as_ref().map(|current| current.stored_id()));
+        let mask = random::bytes().inspect_err(|_| self.registry().event(SessionEvent::NoRandomness))?;
+        Ok(masked_form_token(&tag, &mask))
+    }
+
+    /// Whether `token` is one of the session that the request came with.
+    pub(crate) fn accepts_form_token(&self, token: &[u8]) -> bool {
+        let registry = self.registry();
+        let tag =
+            registry.vault.form_tag(self.data.initial().map(|admitted| admitted.snapshot().stored_id()));
+        let is_right = is_form_token_for(token, &tag);
+        if !is_right {
+            registry.event(SessionEvent::FormTokenRefused);
+        }
+        is_right
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -58,7 +107,7 @@ impl Attached {
 
     /// Whether the client is, or was since the last authentication, on another network or platform.
     pub(crate) fn context_changed(&self, snapshot: &Snapshot) -> bool {
-        snapshot.fixed().context_changed || self.data.asking.context_changed
+        snapshot.fixed().context_changed || matches!(self.data.asking.relation, ContextRelation::Changed(_))
     }
 
     /// Resolves when the session ends: by revocation at once, by timeout within a second.

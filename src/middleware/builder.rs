@@ -5,35 +5,41 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use http::Extensions;
 
-use super::{
-    config_error::{ConfigError, Problem},
-    layer::SessionLayer,
-    site::{ClientAddress, Site, SiteCookies, default_scope},
-};
+use super::{cross_site::CrossSite, layer::SessionLayer, manners::ClearSiteData, place::PeerAddress};
 use crate::{
     clock::{Clock, SystemClock},
-    cookie::{CookieDomain, DomainError, Origin, SameSite, Scope, SealedCookie},
+    cookie::{CookiePolicy, SameSite},
     crypto::KeyRing,
     events::{EventSink, TracingSink},
-    session::{RenewalTokens, Timeouts},
-    store::{Outage, Registry, RegistryParts, Store, Vault},
+    session::{BindingPolicy, NetworkOf, Timeouts},
+    store::{Outage, Store},
 };
 
 /// Builds a [`SessionLayer`]. See [`SessionLayer::builder`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct SessionLayerBuilder {
-    origin: String,
-    keys: KeyRing,
-    store: Arc<dyn Store>,
-    timeouts: Timeouts,
-    same_site: SameSite,
-    cookie_domain: Option<String>,
-    localhost: bool,
-    recent: Duration,
-    outage: Outage,
-    sink: Arc<dyn EventSink>,
-    clock: Arc<dyn Clock>,
-    client_address: Option<ClientAddress>,
+    pub(super) origin: String,
+    pub(super) keys: KeyRing,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) timeouts: Timeouts,
+    pub(super) same_site: SameSite,
+    pub(super) cookie_domain: Option<String>,
+    pub(super) localhost: bool,
+    pub(super) recent: Duration,
+    pub(super) outage: Outage,
+    pub(super) sink: Arc<dyn EventSink>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) policy: CookiePolicy,
+    pub(super) sealed: Vec<String>,
+    pub(super) cross_site: CrossSite,
+    pub(super) binding: BindingPolicy,
+    pub(super) peer_address: Option<PeerAddress>,
+    pub(super) proxies: Vec<String>,
+    pub(super) client_ip_header: Option<String>,
+    pub(super) network_of: Option<Arc<NetworkOf>>,
+    pub(super) context_header: Option<String>,
+    pub(super) clear: Vec<ClearSiteData>,
+    pub(super) no_store: bool,
 }
 
 impl SessionLayer {
@@ -65,7 +71,17 @@ impl SessionLayerBuilder {
             outage: Outage::default(),
             sink: Arc::new(TracingSink::default()),
             clock: Arc::new(SystemClock::default()),
-            client_address: None,
+            policy: CookiePolicy::default(),
+            sealed: Vec::new(),
+            cross_site: CrossSite::default(),
+            binding: BindingPolicy::default(),
+            peer_address: None,
+            proxies: Vec::new(),
+            client_ip_header: None,
+            network_of: None,
+            context_header: None,
+            clear: Vec::new(),
+            no_store: false,
         }
     }
 
@@ -114,8 +130,40 @@ impl SessionLayerBuilder {
         self
     }
 
-    /// Finds the client's address in the request's extensions, so that a session notices when it moves to another
-    /// network. Without it addresses are not looked at.
+    /// The policy for every cookie that leaves the application. The default is [`CookiePolicy::enforce`].
+    pub fn cookie_policy(mut self, policy: CookiePolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Seals the application's cookie called `name` on the way out and opens it on the way in, without the application
+    /// knowing: whatever jar its handlers use, the browser holds a value that nobody can read, change or move to another
+    /// name or site.
+    ///
+    /// Its lifetime is kept inside the seal as well (for a cookie without one: `absolute`). One that was set while somebody
+    /// was signed in belongs to that session: in another one, and after the logout, it is absent. It follows the session to
+    /// a new id. One that does not open is absent, with an event. Sealing adds 123 characters at least; with what its
+    /// attributes need a value of about 2,800 bytes fits.
+    pub fn seal_cookie(mut self, name: impl Into<String>) -> Self {
+        self.sealed.push(name.into());
+        self
+    }
+
+    /// What is done with requests that another site made the browser send. The default is [`CrossSite::enforce`].
+    pub fn cross_site(mut self, cross_site: CrossSite) -> Self {
+        self.cross_site = cross_site;
+        self
+    }
+
+    /// What must stay the same about a client for its session to go on. See [`BindingPolicy`] for the default and its
+    /// reasons.
+    pub const fn binding(mut self, binding: BindingPolicy) -> Self {
+        self.binding = binding;
+        self
+    }
+
+    /// Finds the address of the socket's other end in the request's extensions, so that a session notices when it moves to
+    /// another network. Without it addresses are not looked at.
     ///
     /// Under `axum::serve` with `into_make_service_with_connect_info::<SocketAddr>()`:
     ///
@@ -124,19 +172,66 @@ impl SessionLayerBuilder {
     /// # fn with(builder: portcullis::SessionLayerBuilder) -> portcullis::SessionLayerBuilder {
     /// use axum::extract::ConnectInfo;
     ///
-    /// builder.client_address(|extensions| {
+    /// builder.peer_address(|extensions| {
     ///     extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
     /// })
     /// # }
     /// ```
     ///
-    /// Behind a proxy that is the proxy's own address: then leave it out, or have a middleware outside this layer put the
-    /// address that a trusted proxy states into the extensions, and read it here.
-    pub fn client_address(
+    /// Behind a proxy that is the proxy's own address: name it with [`trusted_proxies`](Self::trusted_proxies).
+    pub fn peer_address(
         mut self,
         find: impl Fn(&Extensions) -> Option<IpAddr> + Send + Sync + 'static,
     ) -> Self {
-        self.client_address = Some(Arc::new(find));
+        self.peer_address = Some(Arc::new(find));
+        self
+    }
+
+    /// The addresses and networks of the proxies in front, such as `10.0.0.0/8`. What they say of the client counts: its
+    /// address (the header [`client_ip_header`](Self::client_ip_header), read from the right past all trusted ones), the
+    /// Host it asked for (`X-Forwarded-Host`, where they send one). What anybody else says does not.
+    ///
+    /// The proxy must append to that header or replace it, and must replace `X-Forwarded-Host` if it passes it on at all.
+    pub fn trusted_proxies<N: Into<String>>(mut self, networks: impl IntoIterator<Item = N>) -> Self {
+        self.proxies.extend(networks.into_iter().map(Into::into));
+        self
+    }
+
+    /// The one header in which trusted proxies state the client's address. The default is `x-forwarded-for`; `forwarded`
+    /// is read by RFC 7239.
+    pub fn client_ip_header(mut self, name: impl Into<String>) -> Self {
+        self.client_ip_header = Some(name.into());
+        self
+    }
+
+    /// Looks up the network that an address is in, such as its autonomous system or country, by a database of the
+    /// application's own. Then another address of the same network is no change, and another network is
+    /// ([`ContextSignal::Network`](crate::session::ContextSignal::Network)).
+    ///
+    /// It is called only where an address's prefix changed, and at login; it must not block.
+    pub fn network(mut self, look_up: impl Fn(IpAddr) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.network_of = Some(Arc::new(look_up));
+        self
+    }
+
+    /// A header of a trusted proxy that is part of the client's context: a TLS fingerprint (JA4) or the digest of a client
+    /// certificate. From anybody else it counts as missing.
+    pub fn context_header(mut self, name: impl Into<String>) -> Self {
+        self.context_header = Some(name.into());
+        self
+    }
+
+    /// What browsers clear at logout beside our cookies. The default is nothing.
+    pub fn clear_site_data(mut self, what: impl IntoIterator<Item = ClearSiteData>) -> Self {
+        self.clear.extend(what);
+        self
+    }
+
+    /// Every response to somebody who is signed in has `Cache-Control: no-store`, whatever it says itself, so that the back
+    /// button shows nothing after the logout. Without it only responses whose handler looked at who it is are kept out of
+    /// caches, and only if they say nothing else.
+    pub const fn no_store_when_signed_in(mut self) -> Self {
+        self.no_store = true;
         self
     }
 
@@ -145,134 +240,6 @@ impl SessionLayerBuilder {
     pub const fn danger_localhost_development(mut self) -> Self {
         self.localhost = true;
         self
-    }
-
-    /// Checks everything and builds the layer.
-    ///
-    /// # Errors
-    /// With every problem at once, each with its remedy. Nothing half-built exists then.
-    pub fn build(self) -> Result<SessionLayer, ConfigError> {
-        let mut problems = Vec::new();
-        let origin = self.check_origin(&mut problems);
-        if let Err(errors) = self.timeouts.check() {
-            problems.extend(errors.into_iter().map(|error| Problem::new("timeouts", &error, error.remedy())));
-        }
-        if self.recent.is_zero() {
-            problems.push(Problem::new("recent", &"it is zero", "set it to some minutes; the default is 5"));
-        }
-        let outage = self.outage.check().into_iter();
-        problems.extend(outage.map(|error| Problem::new("outage", &error, error.remedy())));
-        let scope = match &origin {
-            Some(origin) => self.check_scope(origin, &mut problems),
-            None => {
-                self.check_domain_alone(&mut problems);
-                None
-            }
-        };
-        let cookies = scope.and_then(|scope| match SiteCookies::new(scope, self.same_site) {
-            Ok(cookies) => Some(cookies),
-            Err(error) => {
-                problems.push(Problem::new("cookies", &error, "choose a shorter domain"));
-                None
-            }
-        });
-        let (Some(origin), Some(cookies), []) = (origin, cookies, problems.as_slice()) else {
-            return Err(ConfigError::of(problems));
-        };
-        let vault = Vault::new(&self.keys, origin.as_str());
-        // Last, because it ties a new store to the ring: nothing else may be wrong by then.
-        if let Err(error) = self.store.claim_index(vault.index_check()) {
-            let remedy = "use the key ring this store was made with (its `index` line never changes), or an empty store";
-            return Err(ConfigError::of(vec![Problem::new("store", &error, remedy)]));
-        }
-        if self.localhost {
-            tracing::warn!(
-                target: "portcullis",
-                "localhost development mode: cookies without Secure and without a prefix; never use it for a real site"
-            );
-        }
-        let [session_name, _] = cookies.names();
-        let registry = Registry::new(RegistryParts {
-            store: self.store,
-            outage: self.outage,
-            vault,
-            tokens: RenewalTokens::new(&self.keys, origin.as_str()),
-            cookie: SealedCookie::session(&self.keys, session_name, origin.as_str()),
-            timeouts: self.timeouts,
-            sink: self.sink,
-            clock: self.clock,
-        });
-        let registry = registry.map_err(|error| {
-            let fault = format!("the journal of revocations cannot be read and written: {error}");
-            let remedy = "name a file in a folder that this process may write to";
-            ConfigError::of(vec![Problem::new("outage", &fault, remedy)])
-        })?;
-        Ok(SessionLayer::new(Site {
-            registry: Arc::new(registry),
-            cookies,
-            client_address: self.client_address,
-            recent: self.recent,
-            keys: self.keys,
-        }))
-    }
-
-    fn check_origin(&self, problems: &mut Vec<Problem>) -> Option<Origin> {
-        let origin = match Origin::parse(&self.origin) {
-            Ok(origin) => origin,
-            Err(error) => {
-                let fault = format!("`{}`: {error}", self.origin.escape_debug());
-                problems.push(Problem::new(
-                    "origin",
-                    &fault,
-                    "write it as browsers show it: https://app.example.com",
-                ));
-                return None;
-            }
-        };
-        match (origin.is_secure(), self.localhost) {
-            (true, false) | (false, true) => return Some(origin),
-            (false, false) => problems.push(Problem::new(
-                "origin",
-                &format!("`{origin}` is plain HTTP"),
-                "use https, or call danger_localhost_development() while you develop",
-            )),
-            (true, true) => problems.push(Problem::new(
-                "danger_localhost_development",
-                &format!("`{origin}` is not an http origin of the local machine"),
-                "leave the call out: over https cookies are Secure everywhere",
-            )),
-        }
-        None
-    }
-
-    /// What can be said of a domain while the origin is none.
-    fn check_domain_alone(&self, problems: &mut Vec<Problem>) {
-        let Some(domain) = &self.cookie_domain else { return };
-        let its_own = Origin::parse(&format!("https://{domain}")).map_err(|_| DomainError::NotAName);
-        if let Err(error) = its_own.and_then(|origin| CookieDomain::new(domain, &origin)) {
-            problems.push(Self::wrong_domain(domain, error));
-        }
-    }
-
-    fn wrong_domain(domain: &str, error: DomainError) -> Problem {
-        let remedy = "name a registrable domain that the origin's host is in, or leave it out";
-        Problem::new("cookie_domain", &format!("`{}`: {error}", domain.escape_debug()), remedy)
-    }
-
-    fn check_scope(&self, origin: &Origin, problems: &mut Vec<Problem>) -> Option<Scope> {
-        let Some(domain) = &self.cookie_domain else { return Some(default_scope(origin)) };
-        if !origin.is_secure() {
-            let remedy = "leave it out: cookies of the local machine are not shared";
-            problems.push(Problem::new("cookie_domain", &"localhost has no domain", remedy));
-            return None;
-        }
-        match CookieDomain::new(domain, origin) {
-            Ok(domain) => Some(Scope::Secure { domain: Some(domain), path: "/".into() }),
-            Err(error) => {
-                problems.push(Self::wrong_domain(domain, error));
-                None
-            }
-        }
     }
 }
 

@@ -20,6 +20,11 @@ impl SessionLayer {
         Self(Arc::new(site))
     }
 
+    /// What its requests share.
+    pub(super) fn site(&self) -> &Site {
+        &self.0
+    }
+
     /// Waits until the revocation feed was read once. Before that every request with a fresh cookie asks the store;
     /// use it where an instance reports that it is ready.
     ///

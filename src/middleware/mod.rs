@@ -4,31 +4,52 @@
 //! builder   what is configured; config_error is all that is wrong with it
 //! layer     the layer; site is what all its requests share
 //! service   a request's way, in order
-//! request   who is asking: cookies, seal, context, token, store
+//! place     whether it came to this site at all; client_address is who sent it
+//! cross_site  whether another site made the browser send it
+//! request   who is asking: cookies, seal, context, token; question is what only the store can answer
+//! sealed_cookies  named cookies of the application, sealed without its knowing
 //! attached  what a request carries for the extractors
-//! account   login, logout, claims, lists of sessions
-//! response  cookies and cache rules on the way out
+//! account   login, logout, claims, lists of sessions; auth_error is why not
+//! outgoing  the application's cookies on the way out: policy, then seal
+//! response  our cookies and cache rules on the way out; manners is what the site chose there
+//! diagnosis  why a cookie did not arrive
 //! jwks      the public keys of the renewal tokens
 //! ```
 
 mod account;
 mod attached;
+mod auth_error;
+mod build;
 mod builder;
+mod client_address;
 mod config_error;
+mod cross_site;
+mod diagnosis;
+mod fields;
 mod jwks;
 mod layer;
+mod manners;
+mod outgoing;
+mod place;
+mod question;
 mod request;
 mod response;
+mod sealed_cookies;
 mod service;
 mod site;
+mod told;
 
 pub(crate) use account::LoginSpec;
-pub use account::{AuthError, SessionInfo};
+pub use account::SessionInfo;
 pub(crate) use attached::Attached;
+pub use auth_error::AuthError;
 pub use builder::SessionLayerBuilder;
 pub use config_error::{ConfigError, Problem};
+pub use cross_site::CrossSite;
+pub use diagnosis::{CookieCause, DiagnosisPage};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;
+pub use manners::ClearSiteData;
 #[cfg(feature = "axum")]
 pub(crate) use response::unavailable;
 pub use service::{ResponseFuture, SessionService};

@@ -3,18 +3,25 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 
-use super::{attached::Attached, site::Site};
+use super::{
+    attached::Attached,
+    cross_site::{SEC_FETCH_SITE, is_subresource},
+    fields,
+    place::misplaced,
+    question::Question,
+    site::Site,
+};
 use crate::{
     cookie::{Found, find, near_miss},
-    crypto::OpenError,
-    events::{CookieFault, SessionEvent},
+    events::{CookieFault, CrossSiteReason, SessionEvent},
+    id::StoredId,
     session::{
         Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
-        Standing, TokenError, Verdict, VerifiedRenewal, admit, admit_without_store,
+        Standing, TokenError, Verdict, admit,
     },
-    store::{Asking, CookieChange, Renewal},
+    store::{Asking, CookieChange, Fields, Registry},
 };
 
 /// A request as it comes, being judged.
@@ -23,8 +30,10 @@ pub(super) struct Incoming<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
     asking: Asking,
+    is_upgrade: bool,
+    path: &'a str,
     /// Notes for those who come after, taken while judging.
-    context_changed: Cell<bool>,
+    relation: Cell<ContextRelation>,
     keeps_cookies: Cell<bool>,
     /// A session cookie that is stale, while a token is asked for a new one.
     stale: Cell<Option<Opened>>,
@@ -38,46 +47,65 @@ pub(super) enum Judged {
     Ask(Box<(Asking, Question)>),
     /// Answered without asking the application: come again when you mean it.
     ComeAgain,
-}
-
-/// What the store is to be asked.
-#[allow(clippy::large_enum_variant, reason = "it lies in a box, and nearly every one is the large one")]
-pub(super) enum Question {
-    /// Whether a fresh session still exists: the revocation feed cannot tell.
-    Confirm(Admitted),
-    /// What a token buys.
-    Renew {
-        token: VerifiedRenewal,
-        relation: ContextRelation,
-        shown: ContextDigest,
-        is_upgrade: bool,
-        /// The stale cookie that may be good for a while longer if the store is silent.
-        stale: Option<Opened>,
-    },
+    /// Answered without asking the application: another site made the browser send it.
+    Refused,
 }
 
 impl<'a> Incoming<'a> {
     pub(super) fn new<B>(site: &'a Arc<Site>, request: &'a Request<B>) -> Self {
-        let headers = request.headers();
-        let address = site.client_address.as_ref().and_then(|find| find(request.extensions()));
-        let asking = Asking::new(headers, address, site.registry.now());
-        let (context_changed, keeps_cookies) = (Cell::new(false), Cell::new(false));
-        let (method, stale) = (request.method(), Cell::new(None));
-        Self { site, method, headers, asking, context_changed, keeps_cookies, stale }
+        let (method, headers) = (request.method(), request.headers());
+        let named = Fields::of(headers);
+        let is_upgrade = *method == Method::CONNECT
+            || (named.has_upgrade
+                && *method == Method::GET
+                && fields::says(headers, &header::UPGRADE, b"websocket"));
+        let (address, is_trusted) = site.network.client(headers, request.extensions());
+        let extras = site.extras(headers, is_upgrade, is_trusted);
+        let misplaced = misplaced(&site.origin, request.uri(), headers, &named, is_trusted);
+        let speculative = named.has_sec_purpose && fields::says(headers, &SEC_PURPOSE, b"prefetch");
+        let has_site = named.has_sec_fetch_site;
+        let mut asking = Asking::new(named, address, extras, site.registry.now());
+        asking.misplaced = misplaced;
+        asking.path = request.uri().path_and_query().cloned();
+        asking.speculative = speculative;
+        asking.is_own = !has_site;
+        if has_site {
+            match headers.get(&SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
+                Some(b"same-origin" | b"none") => asking.is_own = true,
+                Some(b"cross-site") => asking.cross_site_part = is_subresource(headers),
+                _ => {}
+            }
+        }
+        Self {
+            site,
+            method,
+            headers,
+            asking,
+            is_upgrade,
+            path: request.uri().path(),
+            relation: Cell::default(),
+            keeps_cookies: Cell::new(false),
+            stale: Cell::new(None),
+        }
     }
 
     /// Judges the request as far as that goes without waiting.
     pub(super) fn judge(self) -> Judged {
         let registry = &self.site.registry;
+        if let Err(reason) = self.cross_site() {
+            registry.event(SessionEvent::CrossSite(reason));
+            if !self.site.cross_site.reports() {
+                return Judged::Refused;
+            }
+        }
         match self.verdict() {
             Verdict::Admit(admitted) if registry.covers(&admitted) => self.attach(Some(admitted)),
             Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
                 let client = self.asking.context();
                 let shown = client.digest(registry.vault.context_key());
-                let relation = client.relation_to(token.context(), registry.vault.context_key());
-                let is_upgrade = self.method == Method::CONNECT
-                    || (self.method == Method::GET && self.says("upgrade", "websocket"));
+                let relation = self.relation_to(token.context());
+                let is_upgrade = self.is_upgrade;
                 let stale = self
                     .stale
                     .take()
@@ -103,8 +131,8 @@ impl<'a> Incoming<'a> {
     }
 
     fn noted(mut self) -> (&'a Arc<Site>, Asking) {
-        self.asking.context_changed = self.context_changed.get();
-        self.asking.keeps_cookies = self.keeps_cookies.get();
+        self.asking.relation = self.relation.get();
+        self.asking.keeps_cookies = self.keeps_cookies.get() || self.asking.misplaced.is_some();
         (self.site, self.asking)
     }
 
@@ -117,12 +145,46 @@ impl<'a> Incoming<'a> {
             && registry.standing(stale.snapshot()) == Standing::Clear
     }
 
-    /// Whether a field says `token`, alone or as one of several.
-    fn says(&self, name: &'static str, token: &str) -> bool {
-        self.headers.get_all(name).iter().any(|value| {
-            let mut words = value.as_bytes().split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t'));
-            words.any(|word| word.eq_ignore_ascii_case(token.as_bytes()))
-        })
+    /// Whether another site made the browser send it, where that could change something.
+    fn cross_site(&self) -> Result<(), CrossSiteReason> {
+        let (site, policy) = (self.site, &self.site.cross_site);
+        if !policy.concerns(self.method, self.path, self.is_upgrade) {
+            return Ok(());
+        }
+        let carries =
+            || find(self.asking.cookies(), site.cookies.names()).iter().any(|found| *found != Found::Nothing);
+        policy.judge(&site.origin, self.headers, carries)
+    }
+
+    /// Whether our cookies, which came with it, must not count: it is no request to this site, or the browser should have
+    /// withheld them.
+    fn is_out_of_place(&self) -> bool {
+        let withheld = || self.site.cross_site.withheld(&self.site.origin, self.method, self.headers);
+        let event = match self.asking.misplaced {
+            Some(misplaced) => SessionEvent::Misplaced(misplaced),
+            None if !self.asking.is_own && withheld() => SessionEvent::CookiesNotWithheld,
+            None => return false,
+        };
+        self.site.registry.event(event);
+        self.keeps_cookies.set(true);
+        true
+    }
+
+    fn relation_to(&self, bound: &ContextDigest) -> ContextRelation {
+        let registry = &self.site.registry;
+        self.asking.context().relation_to(bound, registry.vault.context_key(), &self.site.binding)
+    }
+
+    /// Notes how the client relates to its session's, and tells of it once.
+    fn note(&self, relation: ContextRelation, session: &StoredId, is_marked: bool) {
+        self.relation.set(relation);
+        if let ContextRelation::Changed(signal) | ContextRelation::Noted(signal) = relation
+            && !is_marked
+            && self.site.told.is_new(session, signal, self.asking.now)
+        {
+            let registry = &self.site.registry;
+            registry.event(SessionEvent::ContextChanged(registry.session_ref(session), signal));
+        }
     }
 
     /// The table of verdicts, row by row.
@@ -130,6 +192,9 @@ impl<'a> Incoming<'a> {
         let registry = &self.site.registry;
         let names @ [session_name, _] = self.site.cookies.names();
         let [session, token] = find(self.asking.cookies(), names);
+        if (session != Found::Nothing || token != Found::Nothing) && self.is_out_of_place() {
+            return Verdict::Anonymous;
+        }
         if session == Found::Several || token == Found::Several {
             registry.event(if session == Found::Several {
                 SessionEvent::SessionCookieRefused(CookieFault::Duplicate)
@@ -170,33 +235,17 @@ impl<'a> Incoming<'a> {
 
     fn open(&self, value: &[u8]) -> Option<Opened> {
         let registry = &self.site.registry;
-        let opened = registry.cookie.open(value);
-        let snapshot = opened.and_then(|bytes| Snapshot::parse(bytes).ok_or(OpenError::Malformed));
-        match snapshot {
-            Ok(snapshot) => Some(Opened::from_seal(snapshot)),
-            Err(error) => {
-                registry.event(SessionEvent::SessionCookieRefused(match error {
-                    OpenError::Malformed => CookieFault::Malformed,
-                    OpenError::UnknownKey => CookieFault::UnknownKey,
-                    OpenError::Forged => CookieFault::Forged,
-                }));
-                None
-            }
-        }
+        opened(registry, value)
+            .map_err(|fault| registry.event(SessionEvent::SessionCookieRefused(fault)))
+            .ok()
     }
 
     fn judge_opened(&self, opened: Opened) -> Admission {
         let registry = &self.site.registry;
         let snapshot = opened.snapshot();
         let fixed = snapshot.fixed();
-        let relation = self.asking.context().relation_to(&fixed.context, registry.vault.context_key());
-        if let ContextRelation::Changed(signal) = relation {
-            self.context_changed.set(true);
-            if !fixed.context_changed {
-                let session = registry.session_ref(snapshot.stored_id());
-                registry.event(SessionEvent::ContextChanged(session, signal));
-            }
-        }
+        let relation = self.relation_to(&fixed.context);
+        self.note(relation, snapshot.stored_id(), fixed.context_changed);
         let standing = registry.standing(snapshot);
         admit(opened, self.asking.now, registry.timeouts.fresh, relation, standing)
     }
@@ -217,27 +266,22 @@ impl<'a> Incoming<'a> {
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
             return Verdict::Reject(stored_id, Reason::Revoked);
         }
-        match self.asking.context().relation_to(authentic.context(), registry.vault.context_key()) {
-            ContextRelation::Rejected => return Verdict::Reject(stored_id, Reason::Context),
-            ContextRelation::Changed(signal) => {
-                self.context_changed.set(true);
-                // A session cookie that came with it has told of it already.
-                if stale.is_none() {
-                    registry.event(SessionEvent::ContextChanged(registry.session_ref(&stored_id), signal));
-                }
-            }
-            _ => {}
+        let relation = self.relation_to(authentic.context());
+        if matches!(relation, ContextRelation::Rejected(_)) {
+            return Verdict::Reject(stored_id, Reason::Context);
         }
+        // A session cookie that came with it has told of it already.
+        self.note(relation, &stored_id, stale.is_some());
         self.renewal_of(&authentic)
     }
 
     /// An authentic token renews, unless the request is of a kind that must not.
     fn renewal_of(&self, authentic: &AuthenticToken<'_>) -> Verdict {
-        if self.says("sec-purpose", "prefetch") {
+        if self.asking.speculative {
             // Its answer may never be looked at. A browser that is told 503 asks again when the page is wanted.
             return Verdict::Unavailable;
         }
-        if self.says("sec-fetch-site", "cross-site") && !self.says("sec-fetch-mode", "navigate") {
+        if self.asking.cross_site_part {
             // The browser drops the new cookies of such a response, and with them the only copy of the new token.
             self.keeps_cookies.set(true);
             return Verdict::Anonymous;
@@ -257,55 +301,11 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// Asks the store; `None` if it does not answer.
-pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question) -> Option<Attached> {
-    let registry = &site.registry;
-    let attach = |asking, admitted, change| Attached::new(site, asking, admitted, change);
-    match question {
-        Question::Confirm(admitted) => {
-            let snapshot = admitted.snapshot();
-            let Some((row, _)) = registry.load(snapshot.stored_id()).await.ok()? else {
-                let session = registry.session_ref(snapshot.stored_id());
-                registry.event(SessionEvent::Refused(session, Reason::Revoked));
-                return Some(attach(asking, None, CookieChange::None));
-            };
-            if row.superseded_at.is_some() {
-                // Whether the newer id has other claims is not known here.
-                let session = registry.session_ref(snapshot.stored_id());
-                registry.event(SessionEvent::Refused(session, Reason::Superseded));
-                asking.keeps_cookies = true;
-                return Some(attach(asking, None, CookieChange::None));
-            }
-            if row.claims_version == snapshot.fixed().claims_version {
-                return Some(attach(asking, Some(admitted), CookieChange::None));
-            }
-            // Its claims are older than the store's.
-            let issued = registry.reissue(snapshot, &row).ok()?;
-            let change = CookieChange::set(&issued);
-            Some(attach(asking, Some(issued.admitted), change))
-        }
-        Question::Renew { token, relation, shown, is_upgrade, stale } => {
-            match registry.renew(&token, relation, shown, is_upgrade).await {
-                Renewal::Issued(issued) => {
-                    let change = CookieChange::set(&issued);
-                    Some(attach(asking, Some(issued.admitted), change))
-                }
-                Renewal::Upgraded(admitted) => {
-                    Some(Attached { upgrade: true, ..attach(asking, Some(admitted), CookieChange::None) })
-                }
-                Renewal::Refused { for_now } => {
-                    asking.keeps_cookies = for_now;
-                    Some(Attached::new(site, asking, None, CookieChange::None))
-                }
-                Renewal::Unavailable => {
-                    let (fresh, grace) = (registry.timeouts.fresh, registry.outage.grace);
-                    let admitted = admit_without_store(stale?, asking.now, fresh, grace)?;
-                    let session = registry.session_ref(admitted.snapshot().stored_id());
-                    registry.event(SessionEvent::AdmittedWithoutStore(session));
-                    let attached = attach(asking, Some(admitted), CookieChange::None);
-                    Some(Attached { without_store: true, ..attached })
-                }
-            }
-        }
-    }
+/// What a session cookie says, if its seal holds. Whether it is fresh is not judged yet.
+pub(super) fn opened(registry: &Registry, value: &[u8]) -> Result<Opened, CookieFault> {
+    let unsealed = registry.cookie.open(value).map_err(CookieFault::from)?;
+    let snapshot = Snapshot::parse(unsealed).ok_or(CookieFault::Malformed)?;
+    Ok(Opened::from_seal(snapshot))
 }
+
+static SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");

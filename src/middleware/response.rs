@@ -1,20 +1,36 @@
-//! Our cookies and the cache rules, on the way out.
+//! Our cookies, the policy for all others, and the cache rules, on the way out.
 
 use http::{
     HeaderValue, Response, StatusCode,
-    header::{self, Entry},
+    header::{self, Entry, HeaderName},
 };
 
-use super::attached::Attached;
-use crate::store::CookieChange;
+use super::{attached::Attached, outgoing::police};
+use crate::{
+    session::{Admitted, Snapshot},
+    store::CookieChange,
+};
 
 /// Writes what the request led to into its response.
 pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
-    let cookies = &attached.site.cookies;
-    match attached.data.take_cookies() {
+    let site = &attached.site;
+    if response.headers().contains_key(header::SET_COOKIE) || attached.arrived.is_some() {
+        police(attached, response.headers_mut());
+    }
+    let change = match attached.data.take_cookies() {
+        CookieChange::None => CookieChange::None,
+        // It came under another name or unencrypted: a cookie would go where it does not belong.
+        _ if attached.data.asking.misplaced.is_some() => CookieChange::None,
+        change => change,
+    };
+    if site.manners.no_store && is_somebodys(attached) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        attached.data.mark_read();
+    }
+    match change {
         CookieChange::None => {
             if attached.data.was_read() {
-                vary_on_cookie(response);
+                vary(response, "Cookie");
                 // The application's own word on caching stands.
                 response
                     .headers_mut()
@@ -24,49 +40,75 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
             return;
         }
         CookieChange::Set { cookie, token, ends_at } => {
-            let max_age = attached.site.max_age(ends_at);
-            let renewal = token.and_then(|token| cookies.set_renewal(&token, max_age));
-            for line in cookies.set_session(&cookie, max_age).into_iter().chain(renewal) {
+            let max_age = site.max_age(ends_at);
+            let renewal = token.and_then(|token| site.cookies.set_renewal(&token, max_age));
+            for line in site.cookies.set_session(&cookie, max_age).into_iter().chain(renewal) {
                 response.headers_mut().append(header::SET_COOKIE, line);
             }
         }
         CookieChange::Remove => {
-            for line in cookies.removals() {
+            for line in site.cookies.removals() {
                 response.headers_mut().append(header::SET_COOKIE, line);
+            }
+            if let Some(clear) = &site.manners.clear
+                && attached.data.asking.is_own
+                && response.status() == StatusCode::OK
+            {
+                response.headers_mut().insert(&CLEAR_SITE_DATA, clear.clone());
             }
         }
     }
     // A stored copy of this response would hand one user's credentials to another (attack A57).
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    vary_on_cookie(response);
+    vary(response, "Cookie");
+}
+
+/// Whether somebody is signed in, or was when the request came.
+fn is_somebodys(attached: &Attached) -> bool {
+    attached.data.initial().map(Admitted::snapshot).is_some_and(Snapshot::has_subject)
+        || attached.data.current().is_some_and(|current| current.has_subject())
 }
 
 /// The answer where nothing can be said because the store is silent: no cookie, no body, when to come back.
 pub(crate) fn unavailable<B: Default>() -> Response<B> {
-    let mut response = Response::new(B::default());
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    let headers = response.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let mut response = without_body(StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER));
     response
 }
 
-fn vary_on_cookie<B>(response: &mut Response<B>) {
+/// The answer to a request that another site made a browser send.
+pub(super) fn refused<B: Default>() -> Response<B> {
+    let mut response = without_body(StatusCode::FORBIDDEN);
+    vary(&mut response, "Origin");
+    vary(&mut response, "Sec-Fetch-Site");
+    response
+}
+
+fn without_body<B: Default>(status: StatusCode) -> Response<B> {
+    let mut response = Response::new(B::default());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn vary<B>(response: &mut Response<B>, on: &'static str) {
     match response.headers_mut().entry(header::VARY) {
         Entry::Vacant(none) => {
-            none.insert(HeaderValue::from_static("Cookie"));
+            none.insert(HeaderValue::from_static(on));
         }
         Entry::Occupied(mut stated) => {
             let varies = stated.iter().any(|value| {
                 let names = value.to_str().unwrap_or_default();
-                names.split(',').any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case("cookie"))
+                names.split(',').any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case(on))
             });
             if !varies {
-                stated.append(HeaderValue::from_static("Cookie"));
+                stated.append(HeaderValue::from_static(on));
             }
         }
     }
 }
+
+static CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 /// Seconds to wait before trying again after a store that did not answer.
 const RETRY_AFTER: u64 = 1;

@@ -14,8 +14,9 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
-    request::{Incoming, Judged, Question, ask},
-    response::{dress, unavailable},
+    question::{Question, ask},
+    request::{Incoming, Judged},
+    response::{dress, refused, unavailable},
     site::Site,
 };
 use crate::{events::SessionEvent, store::Asking};
@@ -51,9 +52,15 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
+        if request.extensions().get::<Attached>().is_some() {
+            // A layer outside of this one has done all of it.
+            return ResponseFuture {
+                state: State::Running { inner: self.inner.call(request), attached: None },
+            };
+        }
         let state = match Incoming::new(&self.site, &request).judge() {
-            Judged::Attach(attached) => {
-                attach(&mut request, &attached);
+            Judged::Attach(mut attached) => {
+                attach(&mut request, &mut attached);
                 State::Running { inner: self.inner.call(request), attached: Some(attached) }
             }
             Judged::Ask(asked) => {
@@ -64,6 +71,7 @@ where
                 State::Waiting { whole: Box::pin(ask_and_run(site, asked, inner, request)) }
             }
             Judged::ComeAgain => State::Waiting { whole: Box::pin(async { Ok(unavailable()) }) },
+            Judged::Refused => State::Waiting { whole: Box::pin(async { Ok(refused()) }) },
         };
         ResponseFuture { state }
     }
@@ -123,7 +131,10 @@ impl<F, B, E> fmt::Debug for ResponseFuture<F, B, E> {
     }
 }
 
-fn attach<A>(request: &mut Request<A>, attached: &Attached) {
+fn attach<A>(request: &mut Request<A>, attached: &mut Attached) {
+    if !attached.site.sealed.is_empty() {
+        attached.open_sealed(request.headers_mut());
+    }
     request.extensions_mut().insert(attached.session.clone());
     request.extensions_mut().insert(attached.clone());
 }
@@ -142,8 +153,8 @@ where
     B: Default,
 {
     let (asking, question) = *asked;
-    let Some(attached) = ask(&site, asking, question).await else { return Ok(unavailable()) };
-    attach(&mut request, &attached);
+    let Some(mut attached) = ask(&site, asking, question).await else { return Ok(unavailable()) };
+    attach(&mut request, &mut attached);
     let is_connect = request.method() == Method::CONNECT;
     let response = inner.call(request).await?;
     if attached.upgrade && !is_upgraded(response.status(), is_connect) {

@@ -1,24 +1,33 @@
 //! What all requests of one layer share.
 
-use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use http::{Extensions, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::{
+    cross_site::CrossSite, fields, manners::Manners, place::Network, sealed_cookies::SealedCookies,
+    told::Told,
+};
 use crate::{
     clock::Timestamp,
-    cookie::{Origin, SameSite, Scope, SetCookie, SetCookieError},
+    cookie::{CookiePolicy, Origin, SameSite, Scope, SetCookie, SetCookieError},
     crypto::KeyRing,
-    store::Registry,
+    session::{BindingPolicy, Seen, hints, proxy_header},
+    store::{Extras, Registry},
 };
-
-/// Finds the client's address in what the server put into a request's extensions.
-pub(super) type ClientAddress = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
 /// One site: its sessions, and the cookies that carry them.
 pub(super) struct Site {
     pub(super) registry: Arc<Registry>,
+    pub(super) origin: Origin,
     pub(super) cookies: SiteCookies,
-    pub(super) client_address: Option<ClientAddress>,
+    pub(super) policy: CookiePolicy,
+    pub(super) sealed: SealedCookies,
+    pub(super) cross_site: CrossSite,
+    pub(super) network: Network,
+    pub(super) binding: BindingPolicy,
+    pub(super) manners: Manners,
+    pub(super) told: Told,
     pub(super) recent: Duration,
     pub(super) keys: KeyRing,
 }
@@ -72,6 +81,34 @@ fn line(cookie: &SetCookie) -> Option<HeaderValue> {
 }
 
 impl Site {
+    /// What this site looks at of a client beside its name and address.
+    pub(super) fn extras(
+        &self,
+        headers: &HeaderMap,
+        is_upgrade: bool,
+        is_trusted: bool,
+    ) -> Option<Box<Extras>> {
+        let looks_at_hints = self.binding.looks_at_hints();
+        if self.network.network_of.is_none() && self.network.context_header.is_none() && !looks_at_hints {
+            return None;
+        }
+        let hint = |name| fields::only(headers, name).unwrap_or_default();
+        let hints = match headers.contains_key(&SEC_CH_UA_PLATFORM) {
+            // Chromium sends none with a socket's handshake.
+            _ if !looks_at_hints || is_upgrade => Seen::NotLooked,
+            false => Seen::Missing,
+            true => Seen::Shown(hints(hint(&SEC_CH_UA), hint(&SEC_CH_UA_PLATFORM), hint(&SEC_CH_UA_MOBILE))),
+        };
+        let header = match &self.network.context_header {
+            None => Seen::NotLooked,
+            Some(name) => {
+                let value = if is_trusted { fields::only(headers, name) } else { None };
+                value.map_or(Seen::Missing, |value| Seen::Shown(proxy_header(value).into_owned()))
+            }
+        };
+        Some(Box::new(Extras { network_of: self.network.network_of.clone(), hints, header }))
+    }
+
     /// How long a browser is to keep the cookies of a session that ends at `ends_at`.
     pub(super) fn max_age(&self, ends_at: Timestamp) -> Duration {
         let left = ends_at.since(self.registry.now());
@@ -85,6 +122,10 @@ impl fmt::Debug for Site {
         f.debug_struct("Site").field("cookies", &self.cookies.names()).finish_non_exhaustive()
     }
 }
+
+static SEC_CH_UA: HeaderName = HeaderName::from_static("sec-ch-ua");
+static SEC_CH_UA_MOBILE: HeaderName = HeaderName::from_static("sec-ch-ua-mobile");
+static SEC_CH_UA_PLATFORM: HeaderName = HeaderName::from_static("sec-ch-ua-platform");
 
 /// Browsers keep no cookie longer; a clock that stepped back must not make it longer.
 const MAX_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);

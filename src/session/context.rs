@@ -1,62 +1,81 @@
 //! What a client shows, and whether it is still the same client.
-//!
-//! ```text
-//! ContextDigest: presence(1) ‖ user agent(8) ‖ family(8) ‖ platform(8) ‖ IPv4 /24 (8) ‖ IPv6 /48 (8)
-//! ```
-//!
-//! Each signal is a keyed SipHash of its own, so what is stored tells nobody a browser or a network, and each can be
-//! compared alone. The key comes from the index secret, which is never rotated: a rotated key ring changes nobody.
 
 use std::net::IpAddr;
 
 use super::{
+    binding::{BindingPolicy, ContextSignal, Reaction},
+    context_digest::ContextDigest,
     user_agent,
-    wire::{Reader, Writer},
 };
 use crate::crypto::sip;
 
-/// A signal of the client's context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ContextSignal {
-    /// The browser family, such as Firefox.
-    Family,
-    /// The platform, such as Windows.
-    Platform,
-    /// The network: the /24 of an IPv4 address, the /48 of an IPv6 address.
-    Network,
+/// A signal as one request has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Seen<T> {
+    /// Nobody looks at it here.
+    #[default]
+    NotLooked,
+    /// It should be there and is not.
+    Missing,
+    /// This.
+    Shown(T),
 }
 
+impl<T> Seen<T> {
+    pub(crate) const fn as_ref(&self) -> Seen<&T> {
+        match self {
+            Self::NotLooked => Seen::NotLooked,
+            Self::Missing => Seen::Missing,
+            Self::Shown(value) => Seen::Shown(value),
+        }
+    }
+
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Self::NotLooked => Seen::NotLooked,
+            Self::Missing => Seen::Missing,
+            Self::Shown(value) => Seen::Shown(change(value)),
+        }
+    }
+
+    /// What is shown.
+    pub(crate) fn shown(&self) -> Option<&T> {
+        match self {
+            Self::Shown(value) => Some(value),
+            Self::NotLooked | Self::Missing => None,
+        }
+    }
+}
+
+/// The name of the network that an address is in.
+pub(crate) type NetworkOf = dyn Fn(IpAddr) -> Option<String> + Send + Sync;
+
 /// What the client of one request shows.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct ClientContext<'a> {
     /// The User-Agent field, if there is exactly one.
     pub(crate) user_agent: Option<&'a [u8]>,
-    /// The client's address, where the application knows it.
-    pub(crate) address: Option<IpAddr>,
-}
-
-/// What a session is bound to: digests, no readable value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ContextDigest {
-    pub(crate) user_agent: Option<u64>,
-    pub(crate) family: Option<u64>,
-    pub(crate) platform: Option<u64>,
-    pub(crate) network_v4: Option<u64>,
-    pub(crate) network_v6: Option<u64>,
+    pub(crate) address: Seen<IpAddr>,
+    pub(crate) network_of: Option<&'a NetworkOf>,
+    /// The known part of the client hints.
+    pub(crate) hints: Seen<&'a str>,
+    pub(crate) header: Seen<&'a [u8]>,
 }
 
 /// How the client of a request relates to the one a session is bound to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ContextRelation {
     /// Nothing that counts is different.
+    #[default]
     Same,
     /// Different in a way a client changes by itself: browser updated, first address of the other family.
     Drift,
-    /// Another network or platform: noted, and marked on the session until the next authentication.
+    /// Different, and only told of.
+    Noted(ContextSignal),
+    /// Different: told of, and marked on the session until the next authentication.
     Changed(ContextSignal),
-    /// Another browser family, or none where one was bound: not the client the session belongs to.
-    Rejected,
+    /// Not the client the session belongs to.
+    Rejected(ContextSignal),
 }
 
 impl ContextRelation {
@@ -69,48 +88,101 @@ impl ContextRelation {
     pub(crate) const fn is_tolerated(self) -> bool {
         matches!(self, Self::Same | Self::Drift)
     }
+
+    /// How much weight it has: of two the heavier counts, and of two equal ones the first.
+    const fn weight(self) -> u8 {
+        match self {
+            Self::Same => 0,
+            Self::Drift => 1,
+            Self::Noted(_) => 2,
+            Self::Changed(_) => 3,
+            Self::Rejected(_) => 4,
+        }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        if other.weight() > self.weight() { other } else { self }
+    }
 }
 
 impl ClientContext<'_> {
     /// The digests of everything this client shows.
     pub(crate) fn digest(&self, key: &[u8; 16]) -> ContextDigest {
         let text = self.user_agent.map(String::from_utf8_lossy);
-        let of = |kind, text: &str| Some(sip::digest(key, kind, text.as_bytes()));
-        let (network_v4, network_v6) = self.networks(key);
+        let of = |kind, text: &str| sip::digest(key, kind, text.as_bytes());
+        let (prefix_v4, prefix_v6) = self.prefixes(key);
         ContextDigest {
             user_agent: self.user_agent.map(|bytes| sip::digest(key, USER_AGENT, bytes)),
-            family: text.as_deref().and_then(|text| of(FAMILY, user_agent::family(text))),
-            platform: text.as_deref().and_then(|text| of(PLATFORM, user_agent::platform(text))),
-            network_v4,
-            network_v6,
+            family: text.as_deref().map(|text| of(FAMILY, user_agent::family(text))),
+            platform: text.as_deref().map(|text| of(PLATFORM, user_agent::platform(text))),
+            prefix_v4,
+            prefix_v6,
+            network: self.network(key),
+            hints: self.hints.shown().map(|hints| of(HINTS, hints)),
+            header: self.header.shown().map(|header| sip::digest(key, HEADER, header)),
         }
     }
 
     /// Holds this client against `bound`. Where nothing changed it costs one SipHash of the User-Agent, and one of the
     /// address where there is one.
-    pub(crate) fn relation_to(&self, bound: &ContextDigest, key: &[u8; 16]) -> ContextRelation {
+    pub(crate) fn relation_to(
+        &self,
+        bound: &ContextDigest,
+        key: &[u8; 16],
+        policy: &BindingPolicy,
+    ) -> ContextRelation {
         let mut relation = ContextRelation::Same;
-        if self.user_agent.map(|bytes| sip::digest(key, USER_AGENT, bytes)) != bound.user_agent {
+        let changed =
+            |signal| match policy.reaction(signal, self.network_of.is_some() && bound.network.is_some()) {
+                Reaction::Ignore => ContextRelation::Drift,
+                Reaction::Note => ContextRelation::Noted(signal),
+                Reaction::StepUp => ContextRelation::Changed(signal),
+                Reaction::Reject => ContextRelation::Rejected(signal),
+            };
+        let user_agent = || self.user_agent.map(|bytes| sip::digest(key, USER_AGENT, bytes));
+        if policy.looks_at_user_agent() && user_agent() != bound.user_agent {
             let shown = self.digest(key);
+            relation = relation.and(ContextRelation::Drift);
             if shown.family != bound.family {
-                return ContextRelation::Rejected;
+                relation = relation.and(changed(ContextSignal::Family));
             }
-            relation = if shown.platform == bound.platform {
-                ContextRelation::Drift
-            } else {
-                ContextRelation::Changed(ContextSignal::Platform)
+            if shown.platform != bound.platform {
+                relation = relation.and(changed(ContextSignal::Platform));
+            }
+        }
+        match self.address {
+            Seen::NotLooked => {}
+            Seen::Missing if bound.prefix_v4.or(bound.prefix_v6).is_none() => {}
+            Seen::Missing => relation = relation.and(changed(ContextSignal::Address)),
+            Seen::Shown(_) => {
+                let (v4, v6) = self.prefixes(key);
+                let (shown, bound_to) =
+                    if v4.is_some() { (v4, bound.prefix_v4) } else { (v6, bound.prefix_v6) };
+                if shown != bound_to {
+                    // Of a family of addresses that was not seen before, only the network tells.
+                    let is_first = bound_to.is_none();
+                    let address =
+                        if is_first { ContextRelation::Drift } else { changed(ContextSignal::Address) };
+                    relation = relation.and(address);
+                    if bound.network.is_some()
+                        && self.network_of.is_some()
+                        && self.network(key) != bound.network
+                    {
+                        relation = relation.and(changed(ContextSignal::Network));
+                    }
+                }
+            }
+        }
+        let hints = of_one(self.hints, bound.hints, |hints| sip::digest(key, HINTS, hints.as_bytes()));
+        let header = of_one(self.header, bound.header, |header| sip::digest(key, HEADER, header));
+        for (found, signal) in [(hints, ContextSignal::Hints), (header, ContextSignal::Header)] {
+            relation = match found {
+                Compared::Same => relation,
+                Compared::First => relation.and(ContextRelation::Drift),
+                Compared::Different => relation.and(changed(signal)),
             };
         }
-        if self.address.is_none() || matches!(relation, ContextRelation::Changed(_)) {
-            return relation;
-        }
-        let (v4, v6) = self.networks(key);
-        let pair = if v4.is_some() { (v4, bound.network_v4) } else { (v6, bound.network_v6) };
-        match pair {
-            (shown, Some(_)) if shown != pair.1 => ContextRelation::Changed(ContextSignal::Network),
-            (Some(_), None) => ContextRelation::Drift,
-            _ => relation,
-        }
+        relation
     }
 
     /// "Firefox on Linux", for the user's own list of sessions; at most 64 bytes.
@@ -124,74 +196,52 @@ impl ClientContext<'_> {
         }
     }
 
-    fn networks(&self, key: &[u8; 16]) -> (Option<u64>, Option<u64>) {
+    fn prefixes(&self, key: &[u8; 16]) -> (Option<u64>, Option<u64>) {
         // An IPv4 address inside IPv6 is the same client as the IPv4 address outside.
-        match self.address.map(|address| address.to_canonical()) {
+        match self.address.shown().map(IpAddr::to_canonical) {
             Some(IpAddr::V4(address)) => {
                 let [a, b, c, _] = address.octets();
-                (Some(sip::digest(key, NETWORK_V4, &[a, b, c])), None)
+                (Some(sip::digest(key, PREFIX_V4, &[a, b, c])), None)
             }
             Some(IpAddr::V6(address)) => {
                 let [a, b, c, d, e, f, ..] = address.octets();
-                (None, Some(sip::digest(key, NETWORK_V6, &[a, b, c, d, e, f])))
+                (None, Some(sip::digest(key, PREFIX_V6, &[a, b, c, d, e, f])))
             }
             None => (None, None),
         }
     }
+
+    fn network(&self, key: &[u8; 16]) -> Option<u64> {
+        let name = self.network_of?(self.address.shown()?.to_canonical())?;
+        Some(sip::digest(key, NETWORK, name.as_bytes()))
+    }
 }
 
-impl ContextDigest {
-    /// Bytes of the wire form.
-    pub(super) const LENGTH: usize = 41;
+enum Compared {
+    Same,
+    /// It was not there when the session was bound.
+    First,
+    Different,
+}
 
-    /// This context moved on to what the client shows now; a family of addresses it does not show is kept.
-    pub(crate) fn moved_to(self, shown: Self) -> Self {
-        Self {
-            network_v4: shown.network_v4.or(self.network_v4),
-            network_v6: shown.network_v6.or(self.network_v6),
-            ..shown
-        }
-    }
-
-    pub(super) fn write(&self, out: &mut Writer) {
-        let mut presence = 0;
-        for (bit, signal) in self.signals().into_iter().enumerate() {
-            presence |= u8::from(signal.is_some()) << bit;
-        }
-        out.byte(presence);
-        for signal in self.signals() {
-            out.number(signal.unwrap_or(0));
-        }
-    }
-
-    pub(super) fn read(bytes: &mut Reader<'_>) -> Option<Self> {
-        let presence = bytes.byte()?;
-        let mut bit = 0;
-        let mut signal = || {
-            let number = bytes.number()?;
-            let present = presence >> bit & 1 == 1;
-            bit += 1;
-            Some(present.then_some(number))
-        };
-        Some(Self {
-            user_agent: signal()?,
-            family: signal()?,
-            platform: signal()?,
-            network_v4: signal()?,
-            network_v6: signal()?,
-        })
-    }
-
-    const fn signals(&self) -> [Option<u64>; 5] {
-        [self.user_agent, self.family, self.platform, self.network_v4, self.network_v6]
+fn of_one<T: Copy>(seen: Seen<T>, bound: Option<u64>, digest: impl Fn(T) -> u64) -> Compared {
+    match (seen, bound) {
+        (Seen::NotLooked, _) | (Seen::Missing, None) => Compared::Same,
+        (Seen::Shown(_), None) => Compared::First,
+        (Seen::Missing, Some(_)) => Compared::Different,
+        (Seen::Shown(value), Some(bound)) if digest(value) == bound => Compared::Same,
+        (Seen::Shown(_), Some(_)) => Compared::Different,
     }
 }
 
 const USER_AGENT: u8 = 0;
 const FAMILY: u8 = 1;
 const PLATFORM: u8 = 2;
-const NETWORK_V4: u8 = 3;
-const NETWORK_V6: u8 = 4;
+const PREFIX_V4: u8 = 3;
+const PREFIX_V6: u8 = 4;
+const NETWORK: u8 = 5;
+const HINTS: u8 = 6;
+const HEADER: u8 = 7;
 
 #[cfg(test)]
 #[path = "../../tests/unit/context.rs"]

@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! timeouts       fresh, grace, idle, absolute
-//! context        what a client shows, and whether it is still the same client; user_agent reads one signal of it
+//! binding        what must stay the same about a client, and what happens where it does not
+//! context        what a client shows, and whether it is still the same client; user_agent and hints read signals of it,
+//!                context_digest is what is kept of it
+//! form_token     the token of a form
 //! snapshot       what the session cookie says
 //! strength       how strongly a session is tied to its user and client
 //! private        what a record keeps sealed
@@ -12,7 +15,11 @@
 //! wire           length-prefixed bytes, for snapshot and private
 //! ```
 
+mod binding;
 mod context;
+mod context_digest;
+mod form_token;
+mod hints;
 mod private;
 mod renewal_token;
 mod rotation;
@@ -23,8 +30,11 @@ mod user_agent;
 mod verdict;
 mod wire;
 
-pub use context::ContextSignal;
-pub(crate) use context::{ClientContext, ContextDigest, ContextRelation};
+pub use binding::{BindingPolicy, ContextSignal, Reaction};
+pub(crate) use context::{ClientContext, ContextRelation, NetworkOf, Seen};
+pub(crate) use context_digest::ContextDigest;
+pub(crate) use form_token::{FormTag, is_for as is_form_token_for, masked as masked_form_token};
+pub(crate) use hints::{hints, proxy_header};
 pub(crate) use private::Private;
 #[doc(hidden)]
 pub use renewal_token::VerifiedRenewal;

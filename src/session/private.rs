@@ -1,13 +1,13 @@
 //! What a record keeps sealed: who it is and how they came.
 //!
 //! ```text
-//! version(1) ‖ flags(1) ‖ context(41) ‖ len ‖ subject ‖ len ‖ methods ‖ len ‖ claims ‖ len ‖ client
+//! version(1) ‖ flags(1) ‖ context(1 to 65) ‖ len ‖ subject ‖ len ‖ methods ‖ len ‖ claims ‖ len ‖ client
 //! ```
 
 use zeroize::Zeroizing;
 
 use super::{
-    context::ContextDigest,
+    context_digest::ContextDigest,
     wire::{Reader, Writer},
 };
 

@@ -15,7 +15,7 @@ use std::{fmt, fmt::Write as _, sync::Arc};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use super::context::ContextDigest;
+use super::context_digest::ContextDigest;
 use crate::{
     base64url,
     clock::Timestamp,
@@ -123,6 +123,9 @@ struct ContextClaims<'a> {
     pl: Option<&'a str>,
     n4: Option<&'a str>,
     n6: Option<&'a str>,
+    nw: Option<&'a str>,
+    ch: Option<&'a str>,
+    px: Option<&'a str>,
 }
 
 impl RenewalTokens {
@@ -261,8 +264,11 @@ fn write_context(out: &mut String, context: &ContextDigest) {
         ("ua", context.user_agent),
         ("br", context.family),
         ("pl", context.platform),
-        ("n4", context.network_v4),
-        ("n6", context.network_v6),
+        ("n4", context.prefix_v4),
+        ("n6", context.prefix_v6),
+        ("nw", context.network),
+        ("ch", context.hints),
+        ("px", context.header),
     ];
     let present = signals.into_iter().filter_map(|(name, signal)| Some((name, signal?)));
     for (i, (name, signal)) in present.enumerate() {
@@ -283,8 +289,11 @@ fn read_context(claims: &ContextClaims<'_>) -> Option<ContextDigest> {
         user_agent: signal(claims.ua)?,
         family: signal(claims.br)?,
         platform: signal(claims.pl)?,
-        network_v4: signal(claims.n4)?,
-        network_v6: signal(claims.n6)?,
+        prefix_v4: signal(claims.n4)?,
+        prefix_v6: signal(claims.n6)?,
+        network: signal(claims.nw)?,
+        hints: signal(claims.ch)?,
+        header: signal(claims.px)?,
     })
 }
 

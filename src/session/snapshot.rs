@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! version(1) ‖ flags(1) ‖ strength(1) ‖ session id(32) ‖ stored id(32) ‖ epoch(8) ‖ claims version(8) ‖
-//! authenticated at(8) ‖ minted at(8) ‖ fresh until(8) ‖ ends at(8) ‖ context(41) ‖
+//! authenticated at(8) ‖ minted at(8) ‖ fresh until(8) ‖ ends at(8) ‖ context(1 to 65) ‖
 //! len ‖ subject ‖ len ‖ methods ‖ len ‖ claims
 //! ```
 
@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 use zeroize::Zeroizing;
 
 use super::{
-    context::ContextDigest,
+    context_digest::ContextDigest,
     strength::Strength,
     wire::{Reader, Writer},
 };
@@ -61,7 +61,7 @@ impl SnapshotParts<'_> {
     pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
         let fixed = &self.fixed;
         let text = self.subject.map_or(0, str::len) + self.methods.len() + self.claims.len();
-        let mut out = Writer::with_capacity(FIXED + 6 + text);
+        let mut out = Writer::with_capacity(FIXED + fixed.context.length() + 6 + text);
         out.byte(VERSION);
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         out.byte(
@@ -151,7 +151,8 @@ impl Snapshot {
 
     /// The first, second or third text. What was sealed was text; it is checked again when it is read.
     fn text(&self, number: usize) -> &str {
-        let mut reader = Reader::new(self.bytes.get(FIXED..).unwrap_or_default());
+        let mut reader =
+            Reader::new(self.bytes.get(FIXED + self.fixed.context.length()..).unwrap_or_default());
         let text = std::iter::from_fn(|| reader.bytes()).nth(number);
         text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
     }
@@ -164,7 +165,7 @@ impl fmt::Debug for Snapshot {
 }
 
 const VERSION: u8 = 1;
-const FIXED: usize = 3 + 32 + 32 + 6 * 8 + ContextDigest::LENGTH;
+const FIXED: usize = 3 + 32 + 32 + 6 * 8;
 const HAS_SUBJECT: u8 = 1;
 const REMEMBERED: u8 = 2;
 const CONTEXT_CHANGED: u8 = 4;

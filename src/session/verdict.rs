@@ -16,7 +16,7 @@ pub enum Reason {
     Revoked,
     /// The session is over: idle or absolute timeout, or the store does not know it.
     Expired,
-    /// Another browser family than the one the session is bound to, or none.
+    /// Another client than the one the session is bound to, by a signal that the binding policy rejects.
     Context,
     /// A renewal token that was used up.
     Reuse,
@@ -164,7 +164,7 @@ pub(crate) fn admit(
     if standing == Standing::Revoked {
         return Admission::Rejected(*opened.0.stored_id(), Reason::Revoked);
     }
-    if relation == ContextRelation::Rejected {
+    if matches!(relation, ContextRelation::Rejected(_)) {
         return Admission::Rejected(*opened.0.stored_id(), Reason::Context);
     }
     let fresh_until = fixed.fresh_until.min(fixed.minted_at + fresh);

@@ -23,6 +23,7 @@
 //! A store sees hashed ids and sealed bytes only. Neither a dump of the database nor a dump with the key ring opens a
 //! user's data: their keys are derived from the session id, which only the browser's credentials hold.
 
+mod asking;
 mod backlog;
 mod breaker;
 mod contract;
@@ -53,6 +54,7 @@ mod uniform;
 mod vault;
 mod watcher;
 
+pub(crate) use asking::{Asking, Extras, Fields};
 pub use contract::{
     CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest, Seen,
     Store, StoreError,
@@ -69,7 +71,7 @@ pub use redis::{RedisOptions, RedisStore};
 pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
 pub use revocation::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
-pub(crate) use session_data::{Asking, CookieChange, Intent, SessionData, date};
+pub(crate) use session_data::{CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use steps::{

@@ -27,7 +27,7 @@ use crate::{
         xaes::{NONCE, TAG, XaesKey},
     },
     id::{SessionDigest, SessionId, SessionRef, StoredId, SubjectKey},
-    session::{ContextDigest, Private, Rotation},
+    session::{ContextDigest, FormTag, Private, Rotation},
 };
 
 /// The keys of one origin's records.
@@ -90,6 +90,13 @@ impl Vault {
 
     pub(crate) fn session_ref(&self, id: &StoredId) -> SessionRef {
         SessionRef(self.ring.index().session_ref.of(id.as_bytes()))
+    }
+
+    /// What the form tokens of a session, or of nobody, have in common.
+    pub(crate) fn form_tag(&self, id: Option<&StoredId>) -> FormTag {
+        let length = length(self.origin.len());
+        let id = id.map(|id| id.as_bytes().as_slice()).unwrap_or_default();
+        self.ring.index().form_token.tag(&[length.as_slice(), self.origin.as_bytes(), id])
     }
 
     pub(crate) fn context_key(&self) -> &[u8; 16] {

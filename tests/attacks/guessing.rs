@@ -178,8 +178,9 @@ fn medians(lab: &Lab, fields: &[String], rounds: usize) -> Vec<Duration> {
     let mut streams: Vec<_> = fields.iter().map(|_| connect()).collect();
     for round in 0..rounds {
         for (at, field) in fields.iter().enumerate() {
-            let request =
-                format!("GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n");
+            let request = format!(
+                "GET / HTTP/1.1\r\nHost: app.site.test\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n"
+            );
             let begun = now();
             streams[at].write_all(request.as_bytes()).unwrap();
             let mut answer = [0; 4096];

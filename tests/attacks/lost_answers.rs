@@ -104,7 +104,9 @@ async fn a05_the_connection_is_dropped_before_the_answer(lab: Lab) {
         lab.pass(FRESH).await;
         let field = browser.jar.field(lab.second()).unwrap();
         let agent = browser.user_agent.unwrap();
-        let request = format!("GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n");
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: app.site.test\r\nUser-Agent: {agent}\r\nCookie: {field}\r\n\r\n"
+        );
         let mut stream = std::net::TcpStream::connect(lab.address()).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(round)).await;

@@ -194,7 +194,8 @@ async fn a71_two_users_on_one_connection(lab: Lab) {
             let cookies = browser.and_then(|browser| browser.jar.field(lab.second()));
             let cookies = cookies.map(|field| format!("Cookie: {field}\r\n")).unwrap_or_default();
             let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
-            write!(stream, "GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\n{cookies}\r\n").unwrap();
+            write!(stream, "GET / HTTP/1.1\r\nHost: app.site.test\r\nUser-Agent: {agent}\r\n{cookies}\r\n")
+                .unwrap();
             let mut length = 0;
             loop {
                 let mut line = String::new();

@@ -170,7 +170,8 @@ async fn a23_an_invalid_byte_spoils_its_own_cookie_alone() {
     }
     // Control characters end at the HTTP server; whatever it says, nobody is let in by it and it goes on.
     for byte in [0_u8, 1, 0x0b, 0x1f, 0x7f, b'\r'] {
-        let mut request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: x=".to_vec();
+        let mut request =
+            b"GET / HTTP/1.1\r\nHost: app.site.test\r\nConnection: close\r\nCookie: x=".to_vec();
         request.push(byte);
         request.extend_from_slice(format!("; {}\r\n\r\n", pair(SESSION, &victim)).as_bytes());
         if let Some((status, _)) = lab.raw(&request) {
@@ -220,7 +221,7 @@ async fn a26_cookies_that_are_too_large() {
         assert_eq!(user_of(&browser).await.as_deref(), Some("alice"));
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
-    let mut request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ".to_vec();
+    let mut request = b"GET / HTTP/1.1\r\nHost: app.site.test\r\nConnection: close\r\nCookie: ".to_vec();
     request.extend_from_slice("a=b; ".repeat(220_000).as_bytes());
     request.extend_from_slice(b"\r\n\r\n");
     if let Some((status, _)) = lab.raw(&request) {

@@ -73,7 +73,8 @@ pub(crate) fn now() -> Instant {
 #[test]
 fn a_stranger_is_answered() {
     let lab = Lab::start(&Flags::memory());
-    let (status, answer) = lab.raw(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let (status, answer) =
+        lab.raw(b"GET / HTTP/1.1\r\nHost: app.site.test\r\nConnection: close\r\n\r\n").unwrap();
     assert_eq!(status, 200);
     assert!(answer.contains("\"user\":null"), "{answer}");
 }

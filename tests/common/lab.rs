@@ -133,6 +133,7 @@ struct Running {
     /// Where browsers go: the instance, or the proxy in front of several.
     address: SocketAddr,
     settles: bool,
+    origin: String,
     _proxy: Option<Proxy>,
     /// Seconds by which the test has moved the clock.
     second: AtomicU64,
@@ -169,6 +170,7 @@ impl Lab {
             addresses,
             address,
             settles: flags.settles,
+            origin: flags.origin.clone().unwrap_or_else(|| "https://app.site.test".into()),
             _proxy: proxy,
             second,
             scratch,
@@ -222,6 +224,11 @@ impl Lab {
         let mut children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = children[number].kill();
         let _ = children[number].wait();
+    }
+
+    /// The origin it serves.
+    pub(crate) fn origin(&self) -> &str {
+        &self.0.origin
     }
 
     /// Moves the clocks.
@@ -390,8 +397,15 @@ impl Browser {
 
     /// A request with what this browser always sends: its name, and its cookies.
     pub(crate) fn head(&self, mut request: http::request::Builder) -> http::request::Builder {
-        if !request.headers_ref().is_some_and(|headers| headers.contains_key(header::HOST)) {
-            request = request.header(header::HOST, self.lab.address().to_string());
+        let origin = self.lab.origin();
+        let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+        let says = |name| self.fields.iter().any(|(field, _)| *field == name);
+        let states_origin = !request.method_ref().is_none_or(http::Method::is_safe) || says("upgrade");
+        if !says("host") {
+            request = request.header(header::HOST, host);
+        }
+        if states_origin && !says("origin") {
+            request = request.header(header::ORIGIN, origin);
         }
         if let Some(user_agent) = self.user_agent {
             request = request.header(header::USER_AGENT, user_agent);

@@ -246,7 +246,7 @@ async fn a64_a_thousand_hang_ups(server: Server) {
             let line = requests[(round + number) % requests.len()];
             let agent = alice.user_agent.unwrap();
             let head = format!(
-                "{line}\r\nHost: x\r\nUser-Agent: {agent}\r\nCookie: {cookies}\r\nContent-Length: 5\r\n\r\ngreen"
+                "{line}\r\nHost: app.site.test\r\nOrigin: https://app.site.test\r\nUser-Agent: {agent}\r\nCookie: {cookies}\r\nContent-Length: 5\r\n\r\ngreen"
             );
             let mut stream = TcpStream::connect(lab.address()).unwrap();
             // Some are cut off in the middle of the request, most while they wait for the answer.

@@ -131,7 +131,12 @@ impl Browser {
     }
 
     fn request(&self, method: Method) -> Request<Body> {
+        let says = |name| self.fields.iter().any(|(field, _)| *field == name);
+        let states_origin = !method.is_safe() || says("upgrade");
         let mut request = Request::builder().method(method).uri("/");
+        if states_origin && !says("origin") {
+            request = request.header(header::ORIGIN, &self.stage.origin);
+        }
         if let Some(user_agent) = self.user_agent {
             request = request.header(header::USER_AGENT, user_agent);
         }

@@ -36,6 +36,8 @@ pub(crate) struct Stage {
     pub(crate) events: Events,
     pub(crate) keys: KeyRing,
     pub(crate) layer: SessionLayer,
+    /// What a browser says that its pages are from.
+    pub(crate) origin: String,
     _scratch: Option<Arc<Scratch>>,
 }
 
@@ -61,7 +63,8 @@ impl Stage {
         let (store, events) = (Spy::on(store), Events::default());
         let keys = KeyRing::generate().unwrap();
         let layer = layer(ORIGIN, &keys, &store, &events, &clock).build().unwrap();
-        let stage = Self { clock, store, events, keys, layer, _scratch: scratch };
+        let origin = ORIGIN.into();
+        let stage = Self { clock, store, events, keys, layer, origin, _scratch: scratch };
         // Until the feed was read once, every request asks the store; the tests count calls from after that.
         stage.layer.ready().await.unwrap();
         stage
@@ -75,7 +78,7 @@ impl Stage {
     /// Another site over the same store, clock and events. The feed is not read yet.
     pub(crate) fn beside(&self, origin: &str, keys: KeyRing) -> Self {
         let layer = layer(origin, &keys, &self.store, &self.events, &self.clock).build().unwrap();
-        Self { layer, keys, ..self.clone() }
+        Self { layer, keys, origin: origin.into(), ..self.clone() }
     }
 
     /// The same site over another store, as after a restart with sessions in memory. The feed is not read yet.
@@ -137,7 +140,7 @@ impl Events {
 
 impl EventSink for Events {
     fn record(&self, event: &SessionEvent) {
-        self.0.lock().unwrap().push(*event);
+        self.0.lock().unwrap().push(event.clone());
     }
 }
 
@@ -166,5 +169,5 @@ fn layer(
     SessionLayer::builder(origin, keys.clone(), store.clone())
         .events(events.clone())
         .clock(Arc::clone(clock) as _)
-        .client_address(|extensions| extensions.get::<IpAddr>().copied())
+        .peer_address(|extensions| extensions.get::<IpAddr>().copied())
 }

@@ -25,7 +25,12 @@ struct Socket(WebSocket<TcpStream>);
 impl Socket {
     fn open(browser: &Browser) -> Result<Self, StatusCode> {
         let mut request = format!("ws://{}/ws", browser.lab.address()).into_client_request().unwrap();
-        let head = browser.head(Request::builder()).body(()).unwrap();
+        let says_origin = browser.fields.iter().any(|(name, _)| *name == "origin");
+        let mut head = browser.head(Request::builder());
+        if !says_origin {
+            head = head.header("origin", browser.lab.origin());
+        }
+        let head = head.body(()).unwrap();
         for (name, value) in head.headers() {
             request.headers_mut().insert(name, value.clone());
         }

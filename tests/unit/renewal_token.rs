@@ -12,8 +12,11 @@ fn context() -> ContextDigest {
         user_agent: Some(1),
         family: Some(2),
         platform: Some(3),
-        network_v4: None,
-        network_v6: Some(u64::MAX),
+        prefix_v4: None,
+        prefix_v6: Some(u64::MAX),
+        network: Some(4),
+        hints: None,
+        header: Some(5),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     id::SessionId,
     session::{
         ContextDigest, Strength,
-        context::ContextSignal,
+        binding::ContextSignal,
         snapshot::{Fixed, SnapshotParts},
     },
 };
@@ -50,9 +50,10 @@ fn judge(opened: Opened, now: u64, relation: ContextRelation, standing: Standing
 
 #[test]
 fn every_condition_counts_alone() {
-    use ContextRelation::{Changed, Drift, Rejected, Same};
+    use ContextRelation::{Changed, Drift, Same};
+    let rejected = ContextRelation::Rejected(ContextSignal::Family);
     use Standing::{Clear, Outdated, Revoked};
-    let changed = Changed(ContextSignal::Network);
+    let changed = Changed(ContextSignal::Address);
     for (fresh_until, ends_at, now, relation, standing, expected) in [
         (1300, 9000, 1299, Same, Clear, "admitted"),
         (1300, 9000, 1299, Drift, Clear, "admitted"),
@@ -69,9 +70,9 @@ fn every_condition_counts_alone() {
         (1300, 9000, 1299, Same, Outdated, "stale"),
         (1300, 9000, 1299, Same, Revoked, "revoked"),
         (1300, 9000, 1400, Same, Revoked, "revoked"),
-        (1300, 9000, 1299, Rejected, Clear, "context"),
-        (1300, 9000, 1400, Rejected, Clear, "context"),
-        (1300, 9000, 1299, Rejected, Revoked, "revoked"),
+        (1300, 9000, 1299, rejected, Clear, "context"),
+        (1300, 9000, 1400, rejected, Clear, "context"),
+        (1300, 9000, 1299, rejected, Revoked, "revoked"),
     ] {
         let judged = judge(opened(fresh_until, ends_at), now, relation, standing);
         assert_eq!(judged, expected, "{fresh_until} {ends_at} {now} {relation:?} {standing:?}");

@@ -148,6 +148,7 @@ impl Registry {
         Ok(())
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "an event is made to be given away")]
     pub(crate) fn event(&self, event: SessionEvent) {
         self.sink.record(&event);
     }

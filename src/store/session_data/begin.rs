@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// What a `create` of the core turns out to be.
+#[allow(clippy::large_enum_variant, reason = "it lives for one match")]
 enum Begun {
     /// Somebody signed in.
     Login { private: Private, remembered: bool, old: Option<Arc<Snapshot>> },

@@ -15,14 +15,12 @@ mod bridge;
 use std::{
     collections::HashMap,
     fmt,
-    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 use time::OffsetDateTime;
 use tower_sessions_core::{
@@ -32,6 +30,7 @@ use tower_sessions_core::{
 use zeroize::Zeroizing;
 
 use super::{
+    asking::Asking,
     contract::StoreError,
     registry::{Issued, Registry},
     row::FieldTag,
@@ -40,7 +39,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::StoredId,
-    session::{Admitted, ClientContext, Private, Snapshot, Standing},
+    session::{Admitted, Private, Snapshot, Standing},
 };
 
 /// The session of one request.
@@ -53,43 +52,6 @@ pub(crate) struct SessionData {
     given_expiry: OffsetDateTime,
     was_read: AtomicBool,
     state: Mutex<State>,
-}
-
-/// What a request shows of its client, kept until a session is created for it or ended. Copies no bytes.
-#[derive(Clone, Default)]
-pub(crate) struct Asking {
-    pub(crate) now: Timestamp,
-    pub(crate) address: Option<IpAddr>,
-    /// The client is on another network or platform than the one its session is bound to.
-    pub(crate) context_changed: bool,
-    /// Its credentials were refused for now, and may be good in the next request: they must not be written over.
-    pub(crate) keeps_cookies: bool,
-    user_agent: Option<HeaderValue>,
-    cookie: Option<HeaderValue>,
-    more_cookies: Vec<HeaderValue>,
-}
-
-impl Asking {
-    pub(crate) fn new(headers: &HeaderMap, address: Option<IpAddr>, now: Timestamp) -> Self {
-        // Two User-Agent fields are as good as none.
-        let mut user_agents = headers.get_all(header::USER_AGENT).iter();
-        let user_agent = user_agents.next().filter(|_| user_agents.next().is_none()).cloned();
-        let mut cookies = headers.get_all(header::COOKIE).iter().cloned();
-        let (cookie, more_cookies) = (cookies.next(), cookies.collect());
-        Self { now, address, user_agent, cookie, more_cookies, ..Self::default() }
-    }
-
-    /// The Cookie fields.
-    pub(crate) fn cookies(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.cookie.iter().chain(&self.more_cookies).map(HeaderValue::as_bytes)
-    }
-
-    pub(crate) fn context(&self) -> ClientContext<'_> {
-        ClientContext {
-            user_agent: self.user_agent.as_ref().map(HeaderValue::as_bytes),
-            address: self.address,
-        }
-    }
 }
 
 /// What the response is to do with our cookies.
@@ -113,6 +75,7 @@ impl CookieChange {
 }
 
 /// What the next new session is for.
+#[allow(clippy::large_enum_variant, reason = "it lies in a box")]
 pub(crate) enum Intent {
     /// Somebody signed in.
     Login { private: Private, remembered: bool },

@@ -1,0 +1,81 @@
+//! What only the store can answer before the application runs.
+
+use std::sync::Arc;
+
+use super::{attached::Attached, site::Site};
+use crate::{
+    events::SessionEvent,
+    session::{
+        Admitted, ContextDigest, ContextRelation, Opened, Reason, VerifiedRenewal, admit_without_store,
+    },
+    store::{Asking, CookieChange, Renewal},
+};
+
+/// What the store is to be asked.
+#[allow(clippy::large_enum_variant, reason = "it lies in a box, and nearly every one is the large one")]
+pub(super) enum Question {
+    /// Whether a fresh session still exists: the revocation feed cannot tell.
+    Confirm(Admitted),
+    /// What a token buys.
+    Renew {
+        token: VerifiedRenewal,
+        relation: ContextRelation,
+        shown: ContextDigest,
+        is_upgrade: bool,
+        /// The stale cookie that may be good for a while longer if the store is silent.
+        stale: Option<Opened>,
+    },
+}
+
+/// Asks the store; `None` if it does not answer.
+pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question) -> Option<Attached> {
+    let registry = &site.registry;
+    let attach = |asking, admitted, change| Attached::new(site, asking, admitted, change);
+    match question {
+        Question::Confirm(admitted) => {
+            let snapshot = admitted.snapshot();
+            let Some((row, _)) = registry.load(snapshot.stored_id()).await.ok()? else {
+                let session = registry.session_ref(snapshot.stored_id());
+                registry.event(SessionEvent::Refused(session, Reason::Revoked));
+                return Some(attach(asking, None, CookieChange::None));
+            };
+            if row.superseded_at.is_some() {
+                // Whether the newer id has other claims is not known here.
+                let session = registry.session_ref(snapshot.stored_id());
+                registry.event(SessionEvent::Refused(session, Reason::Superseded));
+                asking.keeps_cookies = true;
+                return Some(attach(asking, None, CookieChange::None));
+            }
+            if row.claims_version == snapshot.fixed().claims_version {
+                return Some(attach(asking, Some(admitted), CookieChange::None));
+            }
+            // Its claims are older than the store's.
+            let issued = registry.reissue(snapshot, &row).ok()?;
+            let change = CookieChange::set(&issued);
+            Some(attach(asking, Some(issued.admitted), change))
+        }
+        Question::Renew { token, relation, shown, is_upgrade, stale } => {
+            match registry.renew(&token, relation, shown, is_upgrade).await {
+                Renewal::Issued(issued) => {
+                    let change = CookieChange::set(&issued);
+                    Some(attach(asking, Some(issued.admitted), change))
+                }
+                Renewal::Upgraded(admitted) => {
+                    Some(Attached { upgrade: true, ..attach(asking, Some(admitted), CookieChange::None) })
+                }
+                Renewal::Refused { for_now } => {
+                    asking.keeps_cookies = for_now;
+                    Some(Attached::new(site, asking, None, CookieChange::None))
+                }
+                Renewal::Unavailable => {
+                    let (fresh, grace) = (registry.timeouts.fresh, registry.outage.grace);
+                    let admitted = admit_without_store(stale?, asking.now, fresh, grace)?;
+                    let session = registry.session_ref(admitted.snapshot().stored_id());
+                    registry.event(SessionEvent::AdmittedWithoutStore(session));
+                    let attached = attach(asking, Some(admitted), CookieChange::None);
+                    Some(Attached { without_store: true, ..attached })
+                }
+            }
+        }
+    }
+}
