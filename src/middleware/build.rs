@@ -8,7 +8,7 @@ use super::{
     builder::SessionLayerBuilder,
     client_address::TrustedProxies,
     config_error::{ConfigError, Problem},
-    cross_site::CrossSiteError,
+    cross_site::{CrossSiteError, is_exact_path},
     layer::SessionLayer,
     manners::Manners,
     place::Network,
@@ -98,6 +98,7 @@ impl SessionLayerBuilder {
             binding: self.binding,
             manners: Manners::new(&self.clear, self.no_store),
             told: Told::default(),
+            polling: self.polling,
             recent: self.recent,
             keys: self.keys,
         }))
@@ -227,9 +228,13 @@ impl SessionLayerBuilder {
                 CrossSiteError::Route(path) => Problem::new(
                     "cross_site",
                     &format!("the route `{}` is not one exact path", path.escape_debug()),
-                    "write the path as it stands in the URL, beginning with /; patterns are not taken",
+                    EXACT_PATH,
                 ),
             });
+        }
+        for path in self.polling.iter().filter(|path| !is_exact_path(path)) {
+            let fault = format!("`{}` is not one exact path", path.escape_debug());
+            problems.push(Problem::new("polling_route", &fault, EXACT_PATH));
         }
         for (at, name) in self.sealed.iter().enumerate() {
             let fault = match check_name(name) {
@@ -245,3 +250,5 @@ impl SessionLayerBuilder {
         }
     }
 }
+
+const EXACT_PATH: &str = "write the path as it stands in the URL, beginning with /; patterns are not taken";

@@ -40,6 +40,7 @@ pub struct SessionLayerBuilder {
     pub(super) context_header: Option<String>,
     pub(super) clear: Vec<ClearSiteData>,
     pub(super) no_store: bool,
+    pub(super) polling: Vec<String>,
 }
 
 impl SessionLayer {
@@ -82,6 +83,7 @@ impl SessionLayerBuilder {
             context_header: None,
             clear: Vec::new(),
             no_store: false,
+            polling: Vec::new(),
         }
     }
 
@@ -232,6 +234,14 @@ impl SessionLayerBuilder {
     /// caches, and only if they say nothing else.
     pub const fn no_store_when_signed_in(mut self) -> Self {
         self.no_store = true;
+        self
+    }
+
+    /// Requests for exactly `path` are no activity of the user, though they are signed in and renew: for a page that asks
+    /// for news every few seconds, and would otherwise keep a session alive in an empty office. `idle` runs on; `absolute`
+    /// holds for every route.
+    pub fn polling_route(mut self, path: impl Into<String>) -> Self {
+        self.polling.push(path.into());
         self
     }
 

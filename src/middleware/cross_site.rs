@@ -87,9 +87,9 @@ impl CrossSite {
         let origin = |text: &String| {
             Origin::parse(text).err().map(|error| CrossSiteError::Origin(text.clone(), error))
         };
-        let is_route = |path: &str| path.starts_with('/') && !path.contains(['*', '{', '}', '?', '#', ' ']);
-        let route =
-            |(_, path): &(Method, String)| (!is_route(path)).then(|| CrossSiteError::Route(path.clone()));
+        let route = |(_, path): &(Method, String)| {
+            (!is_exact_path(path)).then(|| CrossSiteError::Route(path.clone()))
+        };
         self.trusted.iter().filter_map(origin).chain(self.bypass.iter().filter_map(route)).collect()
     }
 
@@ -151,6 +151,11 @@ impl CrossSite {
         }
         is_subresource(headers)
     }
+}
+
+/// Whether `path` names one route as a URL has it.
+pub(super) fn is_exact_path(path: &str) -> bool {
+    path.starts_with('/') && !path.contains(['*', '{', '}', '?', '#', ' '])
 }
 
 /// Whether a browser asks for a part of a page: neither a navigation, nor one of the top-level window.

@@ -8,7 +8,7 @@ use crate::{
     session::{
         Admitted, ContextDigest, ContextRelation, Opened, Reason, VerifiedRenewal, admit_without_store,
     },
-    store::{Asking, CookieChange, Renewal},
+    store::{Asking, CookieChange, Renewal, RenewalKind},
 };
 
 /// What the store is to be asked.
@@ -21,7 +21,7 @@ pub(super) enum Question {
         token: VerifiedRenewal,
         relation: ContextRelation,
         shown: ContextDigest,
-        is_upgrade: bool,
+        kind: RenewalKind,
         /// The stale cookie that may be good for a while longer if the store is silent.
         stale: Option<Opened>,
     },
@@ -54,8 +54,8 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             let change = CookieChange::set(&issued);
             Some(attach(asking, Some(issued.admitted), change))
         }
-        Question::Renew { token, relation, shown, is_upgrade, stale } => {
-            match registry.renew(&token, relation, shown, is_upgrade).await {
+        Question::Renew { token, relation, shown, kind, stale } => {
+            match registry.renew(&token, relation, shown, kind).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::set(&issued);
                     Some(attach(asking, Some(issued.admitted), change))

@@ -21,7 +21,7 @@ use crate::{
         Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
         Standing, TokenError, Verdict, admit,
     },
-    store::{Asking, CookieChange, Fields, Registry},
+    store::{Asking, CookieChange, Fields, Registry, RenewalKind},
 };
 
 /// A request as it comes, being judged.
@@ -105,12 +105,17 @@ impl<'a> Incoming<'a> {
                 let client = self.asking.context();
                 let shown = client.digest(registry.vault.context_key());
                 let relation = self.relation_to(token.context());
-                let is_upgrade = self.is_upgrade;
-                let stale = self
-                    .stale
-                    .take()
-                    .filter(|stale| !is_upgrade && self.may_go_without_store(stale, relation));
-                self.ask(Question::Renew { token, relation, shown, is_upgrade, stale })
+                let kind = if self.is_upgrade {
+                    RenewalKind::Upgrade
+                } else if self.site.polling.iter().any(|route| route == self.path) {
+                    RenewalKind::Polling
+                } else {
+                    RenewalKind::Activity
+                };
+                let stale = self.stale.take().filter(|stale| {
+                    kind != RenewalKind::Upgrade && self.may_go_without_store(stale, relation)
+                });
+                self.ask(Question::Renew { token, relation, shown, kind, stale })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {

@@ -16,6 +16,10 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
     let site = &attached.site;
     if response.headers().contains_key(header::SET_COOKIE) || attached.arrived.is_some() {
         police(attached, response.headers_mut());
+        if response.headers().contains_key(header::SET_COOKIE) {
+            // A stored copy would set one user's cookie for another; the application's own word stands.
+            private(response);
+        }
     }
     let change = match attached.data.take_cookies() {
         CookieChange::None => CookieChange::None,
@@ -32,10 +36,7 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
             if attached.data.was_read() {
                 vary(response, "Cookie");
                 // The application's own word on caching stands.
-                response
-                    .headers_mut()
-                    .entry(header::CACHE_CONTROL)
-                    .or_insert(HeaderValue::from_static("private, no-store"));
+                private(response);
             }
             return;
         }
@@ -89,6 +90,12 @@ fn without_body<B: Default>(status: StatusCode) -> Response<B> {
     *response.status_mut() = status;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Keeps a response out of caches if it says nothing of them itself.
+fn private<B>(response: &mut Response<B>) {
+    let stated = response.headers_mut().entry(header::CACHE_CONTROL);
+    stated.or_insert(HeaderValue::from_static("private, no-store"));
 }
 
 fn vary<B>(response: &mut Response<B>, on: &'static str) {

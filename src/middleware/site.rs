@@ -28,6 +28,8 @@ pub(super) struct Site {
     pub(super) binding: BindingPolicy,
     pub(super) manners: Manners,
     pub(super) told: Told,
+    /// Routes whose requests are no activity of the user.
+    pub(super) polling: Vec<String>,
     pub(super) recent: Duration,
     pub(super) keys: KeyRing,
 }

@@ -178,6 +178,8 @@ pub struct RotateRequest<'a> {
     pub same_client: bool,
     /// Whether it is for a socket upgrade: then a good generation is counted, and nothing else changes.
     pub upgrade: bool,
+    /// Whether it counts as activity of the user. Where it does not, the session renews and its deadline stays.
+    pub active: bool,
     /// The grace of the rotation table.
     pub grace: Duration,
     /// The idle timeout, and that of remembered sessions.

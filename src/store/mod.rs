@@ -68,7 +68,7 @@ pub use outage::{FeedLoss, Outage};
 pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
 pub use redis::{RedisOptions, RedisStore};
-pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal};
+pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal, RenewalKind};
 pub use revocation::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
 pub(crate) use session_data::{CookieChange, Intent, SessionData, date};

@@ -79,8 +79,10 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
                 return keep(RotateAnswer::Tampered);
             }
             let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
-            after.renewed_at = now;
-            after.deadline = (now + idle).min(row.ends_at);
+            if request.active {
+                after.renewed_at = now;
+                after.deadline = (now + idle).min(row.ends_at);
+            }
             after.upgrades = 0;
             request.keeper.sign(&request.id, &mut after);
             Ok(RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) })

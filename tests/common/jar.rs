@@ -34,7 +34,9 @@ impl Lines {
         let lines: Vec<Line> = headers
             .get_all(header::SET_COOKIE)
             .iter()
-            .map(|line| Line::checked(line.to_str().expect("a Set-Cookie line is ASCII")))
+            .map(|line| line.to_str().expect("a Set-Cookie line is ASCII"))
+            .filter(|line| is_ours(line))
+            .map(Line::checked)
             .collect();
         let mut names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
         names.sort_unstable();
@@ -75,6 +77,14 @@ impl Lines {
     fn line(&self, name: &str) -> Option<&Line> {
         self.0.iter().find(|line| line.name == name)
     }
+}
+
+/// Whether a line sets the session cookie or the renewal token, under whatever prefix. The application's own are not judged
+/// here.
+fn is_ours(line: &str) -> bool {
+    let name = line.split('=').next().unwrap_or_default();
+    let base = ["__Host-Http-", "__Host-", "__Secure-"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    matches!(base.unwrap_or(name), "session" | "renewal")
 }
 
 impl std::fmt::Debug for Lines {

@@ -266,6 +266,7 @@ pub(crate) fn renewal(id: StoredId, generation: u64) -> RotateRequest<'static> {
         generation,
         same_client: true,
         upgrade: false,
+        active: true,
         grace: GRACE,
         idle: (IDLE, REMEMBERED_IDLE),
         keeper: &KEEPER,

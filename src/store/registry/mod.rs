@@ -11,7 +11,7 @@ mod renew;
 mod upkeep;
 
 pub(crate) use begin::{Beginning, Continued, Issued, RegistryError};
-pub(crate) use renew::Renewal;
+pub(crate) use renew::{Renewal, RenewalKind};
 
 use std::{
     fmt,

@@ -33,6 +33,17 @@ pub(crate) enum Renewal {
     Unavailable,
 }
 
+/// What a token is presented for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RenewalKind {
+    /// A request of the user.
+    Activity,
+    /// A request that a page makes by itself, at a route that the site has named.
+    Polling,
+    /// A socket's handshake.
+    Upgrade,
+}
+
 impl Registry {
     /// Presents a verified token to the store and makes of its answer what is to be sent. One store call.
     pub(crate) async fn renew(
@@ -40,7 +51,7 @@ impl Registry {
         token: &VerifiedRenewal,
         relation: ContextRelation,
         shown: ContextDigest,
-        upgrade: bool,
+        kind: RenewalKind,
     ) -> Renewal {
         let stored_id = self.vault.stored_id(&digest::session_digest(token.id()));
         let session = self.session_ref(&stored_id);
@@ -54,7 +65,8 @@ impl Registry {
             id: stored_id,
             generation: token.generation(),
             same_client: relation.is_tolerated(),
-            upgrade,
+            upgrade: kind == RenewalKind::Upgrade,
+            active: kind != RenewalKind::Polling,
             grace: self.timeouts.grace,
             idle: (self.timeouts.idle, self.timeouts.remembered_idle),
             keeper: &keeper,
