@@ -18,7 +18,7 @@ use crate::{
     events::{CookieFault, CrossSiteReason, SessionEvent},
     id::StoredId,
     session::{
-        Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Snapshot,
+        Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Seen, Snapshot,
         Standing, TokenError, Verdict, admit,
     },
     store::{Asking, CookieChange, Fields, Registry, RenewalKind},
@@ -60,6 +60,9 @@ impl<'a> Incoming<'a> {
                 && *method == Method::GET
                 && fields::says(headers, &header::UPGRADE, b"websocket"));
         let (address, is_trusted) = site.network.client(headers, request.extensions());
+        if is_trusted && address == Seen::Missing {
+            site.registry.event(SessionEvent::ClientAddressUnknown);
+        }
         let extras = site.extras(headers, is_upgrade, is_trusted);
         let misplaced = misplaced(&site.origin, request.uri(), headers, &named, is_trusted);
         let speculative = named.has_sec_purpose && fields::says(headers, &SEC_PURPOSE, b"prefetch");

@@ -28,6 +28,8 @@ pub(crate) struct Browser {
     pub(crate) jar: Jar,
     pub(crate) user_agent: Option<&'static str>,
     pub(crate) address: IpAddr,
+    /// Whether it says where its pages come from, as browsers do with what could change something.
+    pub(crate) states_origin: bool,
     /// Fields that every request of this browser carries beside the usual ones.
     pub(crate) fields: Vec<(&'static str, String)>,
 }
@@ -44,7 +46,14 @@ pub(crate) struct Answer {
 impl Browser {
     pub(crate) fn new(stage: Stage) -> Self {
         let address = IpAddr::from([192, 0, 2, 1]);
-        Self { stage, jar: Jar::default(), user_agent: Some(FIREFOX), address, fields: Vec::new() }
+        Self {
+            stage,
+            jar: Jar::default(),
+            user_agent: Some(FIREFOX),
+            address,
+            states_origin: true,
+            fields: Vec::new(),
+        }
     }
 
     /// The same browser with another jar.
@@ -83,7 +92,12 @@ impl Browser {
         self.send(Method::POST, handler)
     }
 
-    fn send<H, T>(&self, method: Method, handler: H) -> impl Future<Output = Answer> + Send + use<H, T>
+    /// The same with any method.
+    pub(crate) fn send<H, T>(
+        &self,
+        method: Method,
+        handler: H,
+    ) -> impl Future<Output = Answer> + Send + use<H, T>
     where
         H: Handler<T, ()>,
         T: 'static,
@@ -130,11 +144,12 @@ impl Browser {
         self.visit(login(user)).await.ok();
     }
 
-    fn request(&self, method: Method) -> Request<Body> {
+    /// What it sends.
+    pub(crate) fn request(&self, method: Method) -> Request<Body> {
         let says = |name| self.fields.iter().any(|(field, _)| *field == name);
         let states_origin = !method.is_safe() || says("upgrade");
         let mut request = Request::builder().method(method).uri("/");
-        if states_origin && !says("origin") {
+        if self.states_origin && states_origin && !says("origin") {
             request = request.header(header::ORIGIN, &self.stage.origin);
         }
         if let Some(user_agent) = self.user_agent {
