@@ -156,6 +156,23 @@ pub(crate) async fn a_renewal_moves_the_deadline_by_the_idle_timeout_up_to_the_e
     }
 }
 
+/// Attack A70: a page that asks for news every few seconds.
+pub(crate) async fn a_renewal_without_activity_leaves_the_deadline(stage: Stage) {
+    let before = stage.create(id(1), stage.row()).await;
+    let mut generation = before.rotation.issued;
+    for _ in 0..2 {
+        stage.clock.advance(GRACE);
+        let request = RotateRequest { active: false, ..renewal(id(1), generation) };
+        let (outcome, row) = stage.judge(request).await;
+        generation = row.rotation.issued;
+        assert_eq!(outcome, RotationOutcome::Won(generation));
+        assert_eq!((row.deadline, row.renewed_at), (before.deadline, before.renewed_at));
+        assert_eq!(stage.loaded(id(1)).await, row);
+    }
+    stage.clock.advance(before.deadline.since(stage.now()));
+    assert!(stage.is_gone(id(1)).await);
+}
+
 fn upgrade(generation: u64) -> RotateRequest<'static> {
     RotateRequest { upgrade: true, ..renewal(id(1), generation) }
 }

@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
-use portcullis::{KeyRing, MemoryStore, SessionLayer, SessionLayerBuilder, Timeouts};
+use http::Method;
+use portcullis::{
+    BindingPolicy, CookiePolicy, CrossSite, KeyRing, MemoryStore, SessionLayer, SessionLayerBuilder,
+    Timeouts, cookie::CookieRule,
+};
 
 fn builder(origin: &str) -> SessionLayerBuilder {
     SessionLayer::builder(origin, KeyRing::generate().unwrap(), MemoryStore::new())
@@ -130,4 +134,83 @@ fn a_layer_that_is_not_built_ties_the_store_to_no_ring() {
     let with = |keys| SessionLayer::builder("https://app.example.com", keys, store.clone());
     assert!(with(KeyRing::generate().unwrap()).recent(Duration::ZERO).build().is_err());
     assert!(with(KeyRing::generate().unwrap()).build().is_ok());
+}
+
+#[test]
+fn rules_that_contradict_each_other_are_told_with_the_rest() {
+    let all = builder("https://app.example.com")
+        .cookie_policy(CookiePolicy::enforce().except("__Host-a", CookieRule::Prefix, "because").except(
+            "theme",
+            CookieRule::HttpOnly,
+            " ",
+        ))
+        .cross_site(
+            CrossSite::enforce().trust_origin("https://other.example.com/").bypass(Method::POST, "/hooks/*"),
+        )
+        .polling_route("news")
+        .seal_cookie("a b")
+        .seal_cookie("prefs")
+        .seal_cookie("prefs")
+        .seal_cookie("__Host-Http-session");
+    assert_eq!(
+        refusal(all),
+        "the session layer cannot be built:\n\
+         - cookie_policy: no cookie can be excepted from the rule `name prefix`, and `__Host-a` is. Remedy: leave the \
+         exception out and give the cookie another name.\n\
+         - cookie_policy: the exception for `theme` states no reason. Remedy: say why, for those who read the \
+         configuration after you.\n\
+         - cross_site: the trusted origin `https://other.example.com/`: it is more than scheme, host and port. Remedy: \
+         write it as browsers show it: https://accounts.example.com.\n\
+         - cross_site: the route `/hooks/*` is not one exact path. Remedy: write the path as it stands in the URL, \
+         beginning with /; patterns are not taken.\n\
+         - polling_route: `news` is not one exact path. Remedy: write the path as it stands in the URL, beginning with /; \
+         patterns are not taken.\n\
+         - seal_cookie: `a b`: it is empty or holds a character that no cookie name may hold. Remedy: name a cookie of \
+         the application, once.\n\
+         - seal_cookie: `prefs`: it stands twice. Remedy: name a cookie of the application, once.\n\
+         - seal_cookie: `__Host-Http-session`: it is the session's own. Remedy: name a cookie of the application, once."
+    );
+}
+
+#[test]
+fn addresses_that_nobody_can_know_are_a_problem() {
+    let site = || builder("https://app.example.com");
+    assert_eq!(
+        refusal(site().binding(BindingPolicy::strict())),
+        "the session layer cannot be built:\n\
+         - binding: addresses count, and nobody says what they are. Remedy: call peer_address(), and behind a proxy \
+         trusted_proxies(); or use BindingPolicy::default()."
+    );
+    assert_eq!(
+        refusal(
+            site()
+                .trusted_proxies(["0.0.0.0/0", "::/0", "10.0.0.0/33", "proxy"])
+                .client_ip_header("not a name")
+                .context_header("x ja4")
+        ),
+        "the session layer cannot be built:\n\
+         - trusted_proxies: the peer's address is not known. Remedy: call peer_address(): without it nobody knows whether \
+         a request comes from them.\n\
+         - trusted_proxies: `0.0.0.0/0` is the whole internet. Remedy: name the networks your proxies are in: whoever is \
+         trusted may state any address.\n\
+         - trusted_proxies: `::/0` is the whole internet. Remedy: name the networks your proxies are in: whoever is \
+         trusted may state any address.\n\
+         - trusted_proxies: `10.0.0.0/33` is no address and no network. Remedy: write an address or a network, such as \
+         10.0.0.0/8 or fd00::/8.\n\
+         - trusted_proxies: `proxy` is no address and no network. Remedy: write an address or a network, such as \
+         10.0.0.0/8 or fd00::/8.\n\
+         - trusted_proxies: `not a name` is no header name. Remedy: name the one header that your proxy writes, such as \
+         x-forwarded-for or forwarded."
+    );
+    assert_eq!(
+        refusal(site().client_ip_header("forwarded").context_header("x-ja4")),
+        "the session layer cannot be built:\n\
+         - client_ip_header: no proxy is trusted. Remedy: name the proxies with trusted_proxies(): from anybody else the \
+         header says nothing.\n\
+         - context_header: no proxy is trusted. Remedy: name the proxy with trusted_proxies(): any client could write the \
+         header itself."
+    );
+    let peer = |extensions: &http::Extensions| extensions.get::<std::net::IpAddr>().copied();
+    let good = site().peer_address(peer).trusted_proxies(["10.0.0.0/8", "::1"]).context_header("x-ja4");
+    assert!(good.binding(BindingPolicy::strict()).build().is_ok());
 }

@@ -31,6 +31,7 @@ on_every_store!(
     a_login_that_nobody_waits_for_leaves_nothing_half_done,
     a_post_is_no_socket,
     a_value_nested_too_deeply_is_no_alarm,
+    a_page_that_asks_for_news_keeps_nobody_signed_in,
 );
 
 async fn a_lowered_fresh_brings_no_logged_out_cookie_back(stage: Stage) {
@@ -304,4 +305,18 @@ fn the_feed_is_read_again_after_its_runtime_is_gone() {
         alice.clone().visit(logout).await.ok();
         eventually(|| async { alice.at(&other).ask(who).await.ok() == "nobody" }).await;
     });
+}
+
+/// A70: the heartbeat of a page in an empty office.
+async fn a_page_that_asks_for_news_keeps_nobody_signed_in(stage: Stage) {
+    let polling = stage.rebuilt(|builder| builder.polling_route("/"));
+    polling.layer.ready().await.unwrap();
+    for (stage, stays) in [(&stage, true), (&polling, false)] {
+        let mut alice = stage.signed_in("alice").await;
+        for _ in 0..6 {
+            assert_eq!(alice.who().await, "alice");
+            stage.pass(IDLE / 6);
+        }
+        assert_eq!(alice.who().await, if stays { "alice" } else { "nobody" });
+    }
 }
