@@ -40,6 +40,7 @@ pub(crate) struct Flags {
     pub(crate) clear: Vec<ClearSiteData>,
     pub(crate) no_store: bool,
     pub(crate) form_tokens: bool,
+    pub(crate) polling: Vec<String>,
 }
 
 /// The system's clock, set wrong.
@@ -85,6 +86,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         clear: Vec::new(),
         no_store: false,
         form_tokens: false,
+        polling: Vec::new(),
     };
     let mut arguments = arguments;
     while let Some(flag) = arguments.next() {
@@ -165,6 +167,7 @@ fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
             "storage" => ClearSiteData::Storage,
             _ => return Err(wrong()),
         }),
+        "--polling-route" => flags.polling.push(value.into()),
         "--no-store" => flags.no_store = value == "on",
         "--form-tokens" => flags.form_tokens = value == "on",
         _ => return Err(format!("{flag} is no flag of this program")),

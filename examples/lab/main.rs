@@ -7,7 +7,7 @@
 //!     [--ahead MS] [--policy enforce|report|off] [--binding off|default|strict] [--cookie-domain DOMAIN]
 //!     [--trusted-proxy CIDR]... [--client-ip-header NAME] [--context-header NAME] [--seal-cookie NAME]...
 //!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
-//!     [--clear-site-data cookies|storage]... [--no-store on]
+//!     [--clear-site-data cookies|storage]... [--no-store on] [--polling-route PATH]...
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
@@ -87,6 +87,9 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
     }
     for name in flags.sealed {
         sessions = sessions.seal_cookie(name);
+    }
+    for path in flags.polling {
+        sessions = sessions.polling_route(path);
     }
     if flags.no_store {
         sessions = sessions.no_store_when_signed_in();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     jar::{RENEWAL, SESSION},
-    lab::{FRESH, GRACE, IDLE, Lab},
+    lab::{FRESH, Flags, GRACE, IDLE, Lab},
     on_every_store,
     tools::{Pair, assert_nobody, user_of},
 };
@@ -213,4 +213,25 @@ async fn a09_a_logout_at_the_other_instance() {
     assert!(slow.cookies.is_empty());
     crate::lab::eventually(Duration::from_secs(10), || async { user_of(&there).await.is_none() }).await;
     assert_eq!(there.ask("GET", "/data/colour", "").await.status, 404);
+}
+
+/// A page left open in an empty office asks for news for ever: a route that is named as such prolongs nothing, and the
+/// absolute end holds for every route.
+#[tokio::test]
+async fn a70_polling_to_stay_signed_in() {
+    let polling = Flags { arguments: vec!["--polling-route".into(), "/".into()], ..Flags::memory() };
+    let lab = Lab::start(&polling);
+    let mut page = lab.signed_in("alice").await;
+    for _ in 0..6 {
+        assert_eq!(page.who().await.as_deref(), Some("alice"));
+        lab.pass(IDLE / 6).await;
+    }
+    assert_nobody(&page, "nobody was there for the idle timeout").await;
+    let mut page = lab.signed_in("alice").await;
+    for _ in 0..12 * 3 {
+        lab.pass(20 * 60 - 1).await;
+        page.visit("GET", "/data/x", "").await;
+    }
+    lab.pass(3 * 60).await;
+    assert_nobody(&page, "after the absolute timeout").await;
 }

@@ -32,6 +32,8 @@ mod unique;
 #[path = "../common/user_agent.rs"]
 mod user_agent;
 
+mod application_cookies;
+mod cross_site;
 mod database;
 mod forgery;
 mod guessing;

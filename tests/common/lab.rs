@@ -282,7 +282,13 @@ impl Lab {
 
     /// A browser that was never here.
     pub(crate) fn browser(&self) -> Browser {
-        Browser { lab: self.clone(), jar: Jar::default(), user_agent: Some(FIREFOX), fields: Vec::new() }
+        Browser {
+            lab: self.clone(),
+            jar: Jar::default(),
+            user_agent: Some(FIREFOX),
+            states_origin: true,
+            fields: Vec::new(),
+        }
     }
 
     /// A browser in which `user` has just signed in.
@@ -300,6 +306,8 @@ pub(crate) struct Browser {
     pub(crate) lab: Lab,
     pub(crate) jar: Jar,
     pub(crate) user_agent: Option<&'static str>,
+    /// Whether it says where its pages come from, as browsers do with what could change something.
+    pub(crate) states_origin: bool,
     /// Fields that every request of this browser carries beside the usual ones.
     pub(crate) fields: Vec<(&'static str, Vec<u8>)>,
 }
@@ -404,7 +412,7 @@ impl Browser {
         if !says("host") {
             request = request.header(header::HOST, host);
         }
-        if states_origin && !says("origin") {
+        if self.states_origin && states_origin && !says("origin") {
             request = request.header(header::ORIGIN, origin);
         }
         if let Some(user_agent) = self.user_agent {
