@@ -22,14 +22,16 @@
 //!
 //! ```text
 //! 1 service    one instant is read from the clock; everything after uses it
-//! 2 request    the Cookie header is searched byte for byte; the session cookie is opened
-//! 3 no cookie  anonymous; no store call; a session is created only if the handler writes one
+//! 2 place      another Host, or plain HTTP: nobody, no cookie
+//! 3 cross_site what another site made the browser send, and could change something: 403
+//!   request    the Cookie header is searched byte for byte; the session cookie is opened
+//!   no cookie  anonymous; no store call; a session is created only if the handler writes one
 //! 4 fresh      not expired, not revoked, the client tolerated: let in
 //! 5 stale      token's MAC, revocations, client, signature; then one atomic step of the store
 //!              a store that does not answer: 503 with Retry-After, never a logout
 //! 6 attach     Session, Identity and Auth for the handler; the inner service runs
 //! 7 commit     changed fields only, one store call, only if something changed
-//! 8 response   our cookies, Cache-Control, Vary
+//! 8 response   the policy over the application's cookies; our cookies, Cache-Control, Vary
 //! ```
 //!
 //! Every decision that somebody may want to know of is one [event](events::SessionEvent).
@@ -39,12 +41,14 @@
 //! A file imports only from the floors below its own; `tests/architecture.rs` holds that.
 //!
 //! ```text
-//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth (extractors with the feature `axum`)
-//! middleware/  [8] the tower layer: builder, service, request, response, login and logout, JWKS
+//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, FormToken, ClientContext (extractors with
+//!                  the feature `axum`)
+//! middleware/  [8] the tower layer: builder, service, request, response, login and logout, cross-site checks, proxies,
+//!                  the application's cookies on their way out and in, diagnosis, JWKS
 //! store/       [7] the Store trait and its promises; memory, SQLite; sealing at rest; the bridge to `Session`
 //! events/      [6] what happened, for those who watch
-//! session/     [5] the rules, pure: timeouts, context, snapshot, renewal token, rotation, verdict
-//! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed
+//! session/     [5] the rules, pure: timeouts, context, binding, snapshot, renewal token, form token, rotation, verdict
+//! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed, policy
 //! crypto/      [2] key ring, seal, signatures, message authentication, randomness
 //! id, clock      [1], and base64url below them
 //! ```
@@ -64,6 +68,9 @@
 //! | `recent` | 5 min | what [`RequireRecentAuth`] takes for recent |
 //! | other browser family | refused | it is not the client the session belongs to |
 //! | other platform or network | noted; [`RequireRecentAuth`] refuses | people travel, and so do copied cookies |
+//! | unsafe request from another origin | 403 | [`CrossSite`]: a login is forged as well as a payment |
+//! | cookies of the application | mended or dropped | [`CookiePolicy`]: browsers default to something weaker |
+//! | another Host, plain HTTP | nobody, no cookie | a cookie would go where it does not belong |
 //! | store silent for 250 ms | 503 | never signed out, never let in; [`Outage`] has the settings |
 //!
 //! # Features

@@ -144,8 +144,8 @@ impl SessionLayerBuilder {
     ///
     /// Its lifetime is kept inside the seal as well (for a cookie without one: `absolute`). One that was set while somebody
     /// was signed in belongs to that session: in another one, and after the logout, it is absent. It follows the session to
-    /// a new id. One that does not open is absent, with an event. Sealing adds 123 characters at least; with what its
-    /// attributes need a value of about 2,800 bytes fits.
+    /// a new id. One that does not open is absent, with an event. Sealing makes a value a third longer and adds about 150
+    /// characters, so that one of about 2,800 bytes fits.
     pub fn seal_cookie(mut self, name: impl Into<String>) -> Self {
         self.sealed.push(name.into());
         self

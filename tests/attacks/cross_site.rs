@@ -212,6 +212,7 @@ async fn a80_another_network_never_becomes_the_baseline(lab: Lab) {
     }
     lab.pass(FRESH).await;
     assert_eq!(thief.who().await.as_deref(), Some("alice"));
+    assert_eq!(thief.visit("GET", "/client", "").await.json()["context"], "changed", "after a renewal too");
     let mut home = thief.clone();
     home.user_agent = owner.user_agent;
     assert_eq!(home.visit("GET", "/recent", "").await.status, StatusCode::FORBIDDEN, "also back at home");

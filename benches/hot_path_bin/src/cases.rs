@@ -2,6 +2,7 @@
 
 use axum::{Router, routing::get};
 
+use portcullis::{BindingPolicy, CookiePolicy};
 use tower_layer::layer_fn;
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// All cases, in the order in which they are shown. The first is what all others are compared with.
-pub(crate) const NAMES: [&str; 17] = [
+pub(crate) const NAMES: [&str; 21] = [
     "bare",
     "empty_layer",
     "two_extensions",
@@ -27,6 +28,10 @@ pub(crate) const NAMES: [&str; 17] = [
     "portcullis_forged_cookie",
     "portcullis_forged_token",
     "portcullis_renewal",
+    "portcullis_set_cookie",
+    "portcullis_set_cookie_mended",
+    "portcullis_set_cookie_policy_off",
+    "portcullis_binding_off",
     "tower_sessions_private_untouched",
     "tower_sessions_private_read",
     "tower_sessions_private_write",
@@ -84,7 +89,12 @@ impl Case {
 }
 
 async fn portcullis(name: &str, iterations: u64) -> u64 {
-    let site = portcullis_site::Site::new().await;
+    let site = portcullis_site::Site::with(|builder| match name {
+        "portcullis_set_cookie_policy_off" => builder.cookie_policy(CookiePolicy::off()),
+        "portcullis_binding_off" => builder.binding(BindingPolicy::off()),
+        _ => builder,
+    })
+    .await;
     // Both cookies, as a browser sends them.
     let signed_in = Template::new(&[&site.session, &site.token]);
     let proofs = 2;
@@ -96,6 +106,20 @@ async fn portcullis(name: &str, iterations: u64) -> u64 {
         }
         "portcullis_admit_untouched" => {
             let (app, proof) = (site.app(handlers::untouched), site.app(handlers::identity));
+            Case { app, proof, request: signed_in }
+        }
+        "portcullis_binding_off" => {
+            let (app, proof) = (site.app(handlers::identity), site.app(handlers::identity));
+            Case { app, proof, request: signed_in }
+        }
+        "portcullis_set_cookie" | "portcullis_set_cookie_policy_off" => {
+            let (app, proof) = (site.app(handlers::set_cookie), site.app(handlers::identity));
+            Case { app, proof, request: signed_in }
+        }
+        "portcullis_set_cookie_mended" => {
+            // An event for each of HttpOnly and SameSite.
+            expected.other = 2 * iterations;
+            let (app, proof) = (site.app(handlers::set_loose_cookie), site.app(handlers::identity));
             Case { app, proof, request: signed_in }
         }
         "portcullis_read" => {

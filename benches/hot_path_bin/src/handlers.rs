@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::http::StatusCode;
+use axum::http::{HeaderName, StatusCode, header};
 use portcullis::{Auth, Identity, Session, SessionError};
 
 /// Asks nothing.
@@ -16,6 +16,16 @@ pub(crate) async fn untouched() -> Answer {
 /// Asks who is signed in.
 pub(crate) async fn identity(identity: Identity) -> Answer {
     answer(identity.subject() == SUBJECT)
+}
+
+/// Sets a cookie of the application that says everything.
+pub(crate) async fn set_cookie() -> [(HeaderName, &'static str); 1] {
+    [(header::SET_COOKIE, "theme=dark; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600")]
+}
+
+/// Sets one that leaves something out.
+pub(crate) async fn set_loose_cookie() -> [(HeaderName, &'static str); 1] {
+    [(header::SET_COOKIE, "theme=dark; Path=/; Secure; Max-Age=3600")]
 }
 
 /// Nobody must be signed in.

@@ -30,8 +30,8 @@ pub(crate) struct Site {
 
 impl Site {
     /// On the system's clock, with the default lifetimes.
-    pub(crate) async fn new() -> Self {
-        Self::build(MemoryStore::new(), |builder| builder).await
+    pub(crate) async fn with(configure: impl FnOnce(SessionLayerBuilder) -> SessionLayerBuilder) -> Self {
+        Self::build(MemoryStore::new(), configure).await
     }
 
     /// On a clock that is moved by hand. The session lasts as long as one may, so that it can be renewed often.
