@@ -37,6 +37,7 @@ mod cross_site;
 mod database;
 mod forgery;
 mod guessing;
+mod http2;
 mod lifecycle;
 mod lost_answers;
 mod manners;

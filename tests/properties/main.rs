@@ -13,12 +13,14 @@
     reason = "a test fails by panicking; the fuzz targets share these files"
 )]
 
+mod app_cookies;
 mod cookie_header;
 mod edits;
 #[path = "../common/forge.rs"]
 mod forge;
 mod key_ring;
 mod renewal_token;
+mod request_fields;
 mod sealed_cookie;
 mod set_cookie;
 mod site;
@@ -213,4 +215,82 @@ fn the_honest_are_let_in_and_the_forger_makes_what_the_library_makes() {
         }
         assert!(site.ask([]).unwrap().is_nobody());
     });
+}
+
+#[test]
+fn app_cookies() {
+    hold(
+        "app_cookies",
+        &[
+            b"\n",
+            b"a=b",
+            b"prefs=x",
+            b"; ",
+            b";",
+            b"=",
+            b"Path=/",
+            b"Path=",
+            b"Domain=example.com",
+            b"Domain=.Example.com",
+            b"Domain=",
+            b"Secure",
+            b"HttpOnly",
+            b"SameSite=None",
+            b"SameSite=Lax",
+            b"SameSite=",
+            b"Partitioned",
+            b"Max-Age=0",
+            b"Max-Age=-1",
+            b"Max-Age=99999999999",
+            b"Expires=Thu, 01-Jan-1970 00:00:01 GMT",
+            b"Expires=Tue, 01 Dec 2099 12:00:00 GMT",
+            b"__Host-a=b",
+            b"__host-a",
+            b"__Secure-a=b",
+            b"__Http-a=b",
+            b"__Host-Http-a=b",
+            b"__Host-Http-session=x",
+            b"%5F%5FHost-a",
+            b"$a",
+            b" ",
+            b"\t",
+            b"\"",
+            b"\x80",
+        ],
+        app_cookies::check,
+    );
+}
+
+#[test]
+fn request_fields() {
+    hold(
+        "request_fields",
+        &[
+            b"\n\x00app.example.com",
+            b"\n\x00app.example.com:443",
+            b"\n\x00evil.example",
+            b"\n\x01https://app.example.com",
+            b"\n\x01https://evil.example",
+            b"\n\x01null",
+            b"\n\x02same-origin",
+            b"\n\x02cross-site",
+            b"\n\x02none",
+            b"\n\x03navigate",
+            b"\n\x04iframe",
+            b"\n\x05websocket",
+            b"\n\x0610.0.0.7, 203.0.113.9",
+            b"\n\x07app.example.com",
+            b"\n\x07evil.example",
+            b"\n\x08http",
+            b"\n\x08https",
+            b"\n\x09for=\"[::1]:1\"",
+            b"\n\x16prefs=x",
+            b"\n\x0b\"Chromium\"",
+            b",",
+            b" ",
+            b":",
+            b"%",
+        ],
+        request_fields::check,
+    );
 }

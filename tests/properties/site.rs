@@ -1,9 +1,14 @@
 //! A site in this process with one user signed in, whose clock stands still: whatever is sent to it changes nothing, so
 //! each input is judged alone.
 
-use std::{cell::RefCell, convert::Infallible, sync::Arc};
+use std::{
+    cell::RefCell,
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use portcullis::{
     Auth, Identity, KeyRing, MemoryStore, SessionLayer,
     clock::{ManualClock, Timestamp},
@@ -57,8 +62,14 @@ impl Site {
         let forger = Forger::new(&keys.to_text(), ORIGIN);
         let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_800_000_000)));
         let store = MemoryStore::with_clock(Arc::clone(&clock) as _);
-        let layer =
-            SessionLayer::builder(ORIGIN, keys, store).clock(clock as _).events(Deaf).build().unwrap();
+        let layer = SessionLayer::builder(ORIGIN, keys, store)
+            .clock(clock as _)
+            .events(Deaf)
+            .peer_address(|_| Some(PROXY))
+            .trusted_proxies(["10.0.0.0/8"])
+            .seal_cookie("prefs")
+            .build()
+            .unwrap();
         let mut site = Self { runtime, layer, forger, session: String::new(), token: String::new() };
         site.runtime.block_on(site.layer.ready()).unwrap();
         let sign_in = service_fn(|request: Request<()>| async move {
@@ -101,6 +112,38 @@ impl Site {
         Some(Outcome { user, sets_cookies })
     }
 
+    /// Sends a request with these fields. The status, whether the application ran, and who it was told this is.
+    pub fn send(&self, method: Method, headers: HeaderMap) -> (StatusCode, bool, Option<String>) {
+        let mut request = Request::builder().method(method).body(()).unwrap();
+        *request.headers_mut() = headers;
+        let who = service_fn(|request: Request<()>| async move {
+            let identity = Identity::from_extensions(request.extensions()).unwrap();
+            let user = identity.as_ref().map(Identity::subject).unwrap_or_default().to_owned();
+            Ok::<_, Infallible>(Response::new(Some(user)))
+        });
+        let response = self.runtime.block_on(self.layer.layer(who).call(request)).unwrap();
+        let (status, user) = (response.status(), response.into_body());
+        (status, user.is_some(), user.filter(|user| !user.is_empty()))
+    }
+
+    /// What leaves of the lines that an application sets, in answer to a request of its user.
+    pub fn emit(&self, lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let cookie = format!("{SESSION}={}", self.session);
+        let request =
+            Request::builder().header(header::USER_AGENT, USER_AGENT).header(header::COOKIE, cookie);
+        let lines = lines.to_vec();
+        let emits = service_fn(move |_: Request<()>| {
+            let mut response = Response::new(String::new());
+            for line in lines.iter().filter_map(|line| HeaderValue::from_bytes(line).ok()) {
+                response.headers_mut().append(header::SET_COOKIE, line);
+            }
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let response =
+            self.runtime.block_on(self.layer.layer(emits).call(request.body(()).unwrap())).unwrap();
+        response.headers().get_all(header::SET_COOKIE).iter().map(|line| line.as_bytes().to_vec()).collect()
+    }
+
     /// Sends one value under one name.
     pub fn ask_with(&self, name: &str, value: &[u8]) -> Option<Outcome> {
         self.ask([[name.as_bytes(), b"=", value].concat().as_slice()])
@@ -117,4 +160,6 @@ impl Outcome {
     }
 }
 
-const USER_AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
+const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+
+pub const USER_AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0";
