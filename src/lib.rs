@@ -95,8 +95,8 @@ pub mod middleware;
 pub mod session;
 pub mod store;
 
-pub use cookie::CookiePolicy;
 pub use cookie::SameSite;
+pub use cookie::{CookiePolicy, CookieRule};
 pub use crypto::{KeyRing, KeyRingError, KeyState};
 pub use events::{EventSink, SessionEvent};
 pub use extract::{Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireRecentAuth};

@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 
+use time::OffsetDateTime;
+
 use super::{
     date,
     domain::CookieDomain,
-    line::{Line, instant, seconds},
+    line::{Line, instant, life, seconds},
     name::is_token,
     near_miss::percent_decoded,
     origin::Origin,
@@ -156,11 +158,20 @@ impl<F: Fn(CookieRule) -> bool> Judging<'_, F> {
         self.line.secure |= self.note(CookieRule::Secure, lacks_secure);
         let lacks_http_only = !self.line.http_only;
         self.line.http_only |= self.note(CookieRule::HttpOnly, lacks_http_only);
-        let same_site = self.line.same_site.as_deref().unwrap_or_default();
+        let same_site = self.line.same_site.clone().unwrap_or_default();
         let says = |word: &str| same_site.eq_ignore_ascii_case(word.as_bytes());
-        let is_none = says("None");
-        let is_bad = !(says("Strict") || says("Lax"));
-        if self.note(CookieRule::SameSite, is_bad) {
+        // An exception permits `None`; unstated it is in no case. What removes a cookie must name it as it was set.
+        let is_removal = life(&self.line, self.sending.now).is_some_and(|life| life.is_zero());
+        let may_be_none = is_removal || (self.excepted)(CookieRule::SameSite);
+        let is_none = may_be_none && (says("None") || (same_site.is_empty() && self.line.partitioned));
+        if is_none && same_site.is_empty() {
+            self.broken.push(CookieRule::SameSite);
+            self.line.same_site = Some(Cow::Borrowed(b"None"));
+        }
+        if !(says("Strict") || says("Lax") || is_none) {
+            if !self.broken.contains(&CookieRule::SameSite) {
+                self.broken.push(CookieRule::SameSite);
+            }
             self.line.same_site = Some(Cow::Borrowed(b"Lax"));
             self.line.partitioned = false;
         } else if self.line.partitioned {
@@ -180,8 +191,12 @@ impl<F: Fn(CookieRule) -> bool> Judging<'_, F> {
                 (!is_good).then_some(CookieRule::Path)
             }
             _ => {
-                if self.note(CookieRule::Path, true) {
-                    self.line.path = Some(Cow::Owned(default_path(self.sending.path).as_bytes().to_vec()));
+                // A client chooses the path of its request, and one with a `;` would be attributes here. Left out it is what
+                // the browser makes of it.
+                let default = default_path(self.sending.path);
+                self.line.path = None;
+                if is_path(default) && self.note(CookieRule::Path, true) {
+                    self.line.path = Some(Cow::Owned(default.as_bytes().to_vec()));
                 }
                 None
             }
@@ -202,7 +217,9 @@ impl<F: Fn(CookieRule) -> bool> Judging<'_, F> {
         let Some(text) = self.line.expires.clone() else { return };
         let latest = instant(self.sending.now + MAX_LIFETIME);
         let date = date::parse(&text);
-        let kept = date.map(|date| latest.map_or(date, |latest| date.min(latest)));
+        // Before 1970 is as gone as before 1900, which no date of a server can say.
+        let kept =
+            date.map(|date| latest.map_or(date, |latest| date.min(latest)).max(OffsetDateTime::UNIX_EPOCH));
         if !kept.is_some_and(|kept| date::is_fixdate(&text, kept)) && self.note(CookieRule::Lifetime, true) {
             self.line.expires = kept.and_then(date::fixdate).map(|date| Cow::Owned(date.into_bytes()));
         }

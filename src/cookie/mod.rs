@@ -34,7 +34,7 @@ pub(crate) use line::parts;
 pub(crate) use name::check_name;
 pub use name::{NameError, Scope};
 pub use near_miss::NearMiss;
-pub(crate) use near_miss::near_miss;
+pub(crate) use near_miss::{near_miss, resembles};
 pub use origin::{Origin, OriginError};
 pub(crate) use parse::{Found, Pair, all_of, find, rewritten};
 pub(crate) use policy::Kept;

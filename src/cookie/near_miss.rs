@@ -66,6 +66,13 @@ fn longer(name: &[u8], protected: &[u8]) -> Option<NearMiss> {
     alike(&mapped(&trimmed(&decoded), protected), protected).then_some(NearMiss::Percent)
 }
 
+/// Whether a parser that decodes, trims or unquotes names would take `name` for `protected`, which it is not.
+pub(crate) fn resembles(name: &[u8], protected: &[u8]) -> bool {
+    let name = trimmed(&percent_decoded(&trimmed(name)));
+    let name = name.strip_prefix(b"\"").and_then(|open| open.strip_suffix(b"\"")).unwrap_or(&name);
+    name == protected
+}
+
 fn alike(name: &[u8], protected: &[u8]) -> bool {
     name.eq_ignore_ascii_case(protected)
 }

@@ -11,7 +11,7 @@ pub enum CookieRule {
     /// `HttpOnly` is stated, or every script of the page reads the cookie (ASVS 3.3.4).
     HttpOnly,
     /// `SameSite` is stated and is `Strict` or `Lax`. Unstated, some browsers send the cookie on cross-site POSTs for two
-    /// minutes and others always (attack A33); `None` is for cookies of an embedded page, each by an exception.
+    /// minutes and others always (attack A33). An exception permits `None`, for a cookie of an embedded page.
     SameSite,
     /// `Path` is stated and is one that a URL can have.
     Path,
@@ -47,8 +47,12 @@ impl CookieRule {
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::Secure => "state Secure",
-            Self::HttpOnly => "state HttpOnly, or list the cookie as one that scripts read",
-            Self::SameSite => "state SameSite=Lax or Strict, or list the cookie as one of an embedded page",
+            Self::HttpOnly => {
+                "state HttpOnly, or .except(name, CookieRule::HttpOnly, why) for a cookie that scripts read"
+            }
+            Self::SameSite => {
+                "state SameSite=Lax or Strict, or .except(name, CookieRule::SameSite, why) for one of an embedded page"
+            }
             Self::Path => "state Path, beginning with / and escaped as in a URL",
             Self::Domain => "leave Domain out, or name a registrable domain that the host is in",
             Self::Prefix => {
@@ -71,7 +75,10 @@ impl CookieRule {
 impl CookieRule {
     /// Whether a site may except one of its cookies: what is left would be refused by browsers, or pass for another cookie.
     pub(super) const fn may_be_excepted(self) -> bool {
-        !matches!(self, Self::Name | Self::Control | Self::Prefix | Self::Reserved)
+        !matches!(
+            self,
+            Self::Name | Self::Control | Self::Prefix | Self::Reserved | Self::Domain | Self::Size
+        )
     }
 }
 

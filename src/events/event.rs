@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::refusal::{CrossSiteReason, Misplaced};
+use super::refusal::{CrossSiteReason, Misplaced, UnknownAddress};
 use crate::{
     cookie::{CookieFinding, NearMiss},
     crypto::OpenError,
@@ -32,7 +32,7 @@ pub enum CookieFault {
     UnknownKey,
     /// The seal, the MAC or the signature is wrong.
     Forged,
-    /// Authentic, but for another origin or from the future.
+    /// Authentic, but for another origin or session, or from the future.
     NotForHere,
     /// Sent more than once in one request.
     Duplicate,
@@ -111,7 +111,8 @@ pub enum SessionEvent {
     SupersededTokenUsed(SessionRef),
     /// A token newer than the store was presented: the store lost writes.
     StoreRolledBack(SessionRef),
-    /// A session shows up with another client, by a signal whose reaction is to note it or to step up; it goes on.
+    /// A session shows up with another client, by a signal whose reaction is to note it or to step up; it goes on. Told once in
+    /// some minutes.
     ContextChanged(SessionRef, ContextSignal),
     /// Authentic credentials were not let in.
     Refused(SessionRef, Reason),
@@ -139,9 +140,9 @@ pub enum SessionEvent {
     CookiesNotWithheld,
     /// A form came without its token, or with that of another session.
     FormTokenRefused,
-    /// A trusted proxy did not say which client it speaks for: its header is missing or cannot be read.
-    ClientAddressUnknown,
-    /// A cookie of the application broke a rule of the site's policy.
+    /// The address of a client is not known, though it is to be looked at. Told once in some minutes.
+    ClientAddressUnknown(UnknownAddress),
+    /// A cookie of the application broke a rule of the site's policy. Told once in some minutes for each name and rule.
     CookiePolicy(CookieFinding),
     /// A sealed cookie of the application, of this name, did not open; the application does not see it.
     SealedCookieRefused(Arc<str>, CookieFault),
@@ -204,7 +205,7 @@ impl SessionEvent {
             Self::CrossSite(_) => "cross_site_refused",
             Self::CookiesNotWithheld => "cookies_not_withheld",
             Self::FormTokenRefused => "form_token_refused",
-            Self::ClientAddressUnknown => "client_address_unknown",
+            Self::ClientAddressUnknown(_) => "client_address_unknown",
             Self::CookiePolicy(_) => "cookie_policy",
             Self::SealedCookieRefused(..) => "sealed_cookie_refused",
             Self::WriteToEndedSession(_) => "write_to_ended_session",
@@ -253,7 +254,7 @@ impl SessionEvent {
             | Self::CrossSite(_)
             | Self::CookiesNotWithheld
             | Self::FormTokenRefused
-            | Self::ClientAddressUnknown
+            | Self::ClientAddressUnknown(_)
             | Self::CookiePolicy(_)
             | Self::SealedCookieRefused(..)
             | Self::WriteToEndedSession(_)
@@ -300,7 +301,7 @@ impl SessionEvent {
             | Self::CrossSite(_)
             | Self::CookiesNotWithheld
             | Self::FormTokenRefused
-            | Self::ClientAddressUnknown
+            | Self::ClientAddressUnknown(_)
             | Self::CookiePolicy(_)
             | Self::SealedCookieRefused(..)
             | Self::WriteOfRefusedRequest
@@ -325,6 +326,7 @@ impl SessionEvent {
             Self::CookieNearMiss(kind) => format!("{kind:?}"),
             Self::Misplaced(place) => place.remedy().into(),
             Self::CrossSite(reason) => reason.remedy().into(),
+            Self::ClientAddressUnknown(by) => by.remedy().into(),
             Self::CookiePolicy(finding) => finding.to_string(),
             Self::SealedCookieRefused(name, fault) => format!("{name}: {fault:?}"),
             Self::StoreUnavailable(verb) => verb.name().into(),

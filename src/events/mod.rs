@@ -8,7 +8,7 @@ mod refusal;
 mod tracing_sink;
 
 pub use event::{CookieFault, SessionEvent, Severity, StoreVerb};
-pub use refusal::{CrossSiteReason, Misplaced};
+pub use refusal::{CrossSiteReason, Misplaced, UnknownAddress};
 pub use tracing_sink::TracingSink;
 
 /// Takes events.

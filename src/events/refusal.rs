@@ -27,6 +27,32 @@ impl Misplaced {
     }
 }
 
+/// Who did not say which client a request is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UnknownAddress {
+    /// The server: it put no address into the request's extensions.
+    Peer,
+    /// A trusted proxy: its header is missing or cannot be read.
+    Proxy,
+}
+
+impl UnknownAddress {
+    /// The likely cause and what to do about it.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Peer => {
+                "the server gives no peer address: serve with into_make_service_with_connect_info::<SocketAddr>(), or leave \
+                 peer_address() out; behind a Unix socket give the proxy's own address there"
+            }
+            Self::Proxy => {
+                "the proxy's header is missing or cannot be read: let it append to the header that client_ip_header() names"
+            }
+        }
+    }
+}
+
 /// Why a request was taken for another site's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -26,6 +26,8 @@ pub enum ClientChange {
     Noted(ContextSignal),
     /// By this signal another one: the session may not do what needs a recent authentication.
     Changed(ContextSignal),
+    /// By this signal not the client that the session of its cookies belongs to: nobody is signed in.
+    Rejected(ContextSignal),
 }
 
 impl ClientContext {
@@ -44,23 +46,21 @@ impl ClientContext {
         self.0.address()
     }
 
-    /// How it relates to the client that the session is bound to.
+    /// How it relates to the client that the session is bound to. The response varies on the cookie then.
     #[must_use]
     pub fn change(&self) -> ClientChange {
         match self.0.relation() {
             ContextRelation::Same => ClientChange::Same,
             ContextRelation::Drift => ClientChange::Drift,
             ContextRelation::Noted(signal) => ClientChange::Noted(signal),
-            // Who is rejected has no session.
-            ContextRelation::Changed(signal) | ContextRelation::Rejected(signal) => {
-                ClientChange::Changed(signal)
-            }
+            ContextRelation::Changed(signal) => ClientChange::Changed(signal),
+            ContextRelation::Rejected(signal) => ClientChange::Rejected(signal),
         }
     }
 }
 
 impl ClientChange {
-    /// The name in lower case: `same`, `drift`, `noted`, `changed`.
+    /// The name in lower case: `same`, `drift`, `noted`, `changed`, `rejected`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,6 +68,7 @@ impl ClientChange {
             Self::Drift => "drift",
             Self::Noted(_) => "noted",
             Self::Changed(_) => "changed",
+            Self::Rejected(_) => "rejected",
         }
     }
 }

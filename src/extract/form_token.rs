@@ -17,12 +17,19 @@ use crate::middleware::Attached;
 ///
 /// ```
 /// # use portcullis::{AuthRejection, FormToken};
+/// use axum::Form;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Payment {
+///     form_token: String,
+/// }
+///
 /// async fn page(token: FormToken) -> String {
 ///     format!(r#"<form method="post">{}<button>Pay</button></form>"#, token.field())
 /// }
 ///
-/// async fn pay(token: FormToken, sent: String) -> Result<&'static str, AuthRejection> {
-///     token.verify(&sent)?;
+/// async fn pay(token: FormToken, Form(payment): Form<Payment>) -> Result<&'static str, AuthRejection> {
+///     token.verify(&payment.form_token)?;
 ///     Ok("paid")
 /// }
 /// ```

@@ -6,11 +6,11 @@
 //! | `Option<Identity>` | the same, or nobody | never |
 //! | [`RequireRecentAuth`] | who signed in lately | 401, 403 |
 //! | [`Auth`] | login, logout, claims, lists | never |
-//! | [`FormToken`] | the token of this session's forms | never |
+//! | [`FormToken`] | the token of this session's forms | 503 without random bytes |
 //! | [`ClientContext`] | the client's address, and whether it changed | never |
 //! | [`Session`](tower_sessions_core::Session) | the session's data | never |
 //!
-//! A response whose handler read `Identity`, `Auth`'s lists or a `Session` varies on the cookie, and is `private, no-store`
+//! A response whose handler read `Identity`, `FormToken`, `Auth`'s lists or a `Session` varies on the cookie, and is `private, no-store`
 //! unless it states its own `Cache-Control`. One thing cannot be seen: that a handler read the empty `Session` of somebody
 //! who has none. Where such a page may be cached, take `Option<Identity>` as well.
 //!

@@ -19,6 +19,7 @@ use super::{
     form_token::FORM_TOKEN,
     rejection::{AuthRejection, attached},
 };
+use crate::middleware::is_safe;
 
 /// A layer that wants a [`FormToken`](super::FormToken) with every POST, PUT, PATCH, DELETE and other unsafe request of
 /// somebody who has a session; 403 without.
@@ -26,7 +27,8 @@ use super::{
 /// The token is taken from the header `X-Form-Token`, or from the field `form_token` of a form (`x-www-form-urlencoded`, as
 /// large as axum's `DefaultBodyLimit` allows: the body is read before the handler runs). An upload
 /// (`multipart/form-data`) sends the header, or goes to a route outside this layer that calls
-/// [`FormToken::verify`](super::FormToken::verify).
+/// [`FormToken::verify`](super::FormToken::verify). Routes that [`CrossSite::bypass`](crate::middleware::CrossSite::bypass)
+/// names are left out here too. Raise the limit with `DefaultBodyLimit` outside of this layer.
 ///
 /// It stands inside the session layer:
 ///
@@ -89,19 +91,22 @@ where
 
 /// The request, whose token is right or not wanted; else the answer.
 async fn checked(request: Request) -> Result<Request, Response> {
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+    // A socket over HTTP/2 cannot state a token; its Origin has been judged.
+    if is_safe(request.method()) || *request.method() == Method::CONNECT {
         return Ok(request);
     }
     let attached = attached(request.extensions()).map_err(|refusal| refusal.into_response())?.clone();
-    if attached.admitted().is_none() {
+    if attached.admitted().is_none() || attached.is_bypassed(request.method()) {
         return Ok(request);
     }
     let refused = || AuthRejection::FormToken.into_response();
-    if let Some(token) = request.headers().get(&X_FORM_TOKEN) {
-        return if attached.accepts_form_token(token.as_bytes()) { Ok(request) } else { Err(refused()) };
+    let mut stated = request.headers().get_all(&X_FORM_TOKEN).iter();
+    if let Some(token) = stated.next() {
+        let token = if stated.next().is_none() { token.as_bytes() } else { b"" };
+        return if attached.accepts_form_token(token) { Ok(request) } else { Err(refused()) };
     }
     if !is_form(request.headers()) {
-        attached.accepts_form_token(b"");
+        attached.refuse_form();
         return Err(refused());
     }
     let (parts, body) = request.into_parts();

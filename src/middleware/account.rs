@@ -44,10 +44,6 @@ impl Attached {
     /// Signs `spec.subject` in: a new session with a new id; the old one ends; data is dropped but for what is kept.
     pub(crate) async fn login(&self, spec: LoginSpec) -> Result<(), AuthError> {
         self.may_change()?;
-        if let Some(misplaced) = self.data.asking.misplaced {
-            self.registry().event(SessionEvent::Misplaced(misplaced));
-            return Err(AuthError::Misplaced);
-        }
         let claims = check_claims(&spec.claims)?;
         let methods = check_methods(&spec.methods)?;
         if spec.subject.is_empty() || spec.subject.len() > MAX_TEXT {
@@ -170,9 +166,16 @@ impl Attached {
         self.end(&id, SessionEvent::Revoked).await
     }
 
-    /// A browser that asks on its own account changes nothing (attack A14).
+    /// A browser that asks on its own account changes nothing (attack A14), nor does what did not come to this site (A25).
     fn may_change(&self) -> Result<(), AuthError> {
-        if self.data.asking.speculative { Err(AuthError::Speculative) } else { Ok(()) }
+        let asking = &self.data.asking;
+        if let Some(misplaced) = asking.misplaced {
+            if self.site.told.is_new(misplaced, asking.now) || !asking.out_of_place {
+                self.registry().event(SessionEvent::Misplaced(misplaced));
+            }
+            return Err(AuthError::Misplaced);
+        }
+        if asking.speculative { Err(AuthError::Speculative) } else { Ok(()) }
     }
 
     fn signed_in(&self) -> Result<Arc<Snapshot>, AuthError> {
@@ -216,6 +219,10 @@ impl Attached {
     fn named_sessions(&self) -> Vec<StoredId> {
         let site = &self.site;
         let now = self.data.asking.now;
+        if self.data.asking.out_of_place {
+            // Somebody else may have made the browser send them.
+            return Vec::new();
+        }
         let [session, renewal] = site.cookies.names();
         // Bounded after the seal and the MAC: junk under our names must not crowd out what it stands beside.
         let sealed = all_of(self.data.asking.cookies(), session)

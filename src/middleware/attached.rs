@@ -2,7 +2,7 @@
 
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use tower_sessions_core::Session;
 
 use super::{
@@ -50,7 +50,9 @@ impl Attached {
         let signed_in = self.data.initial().map(Admitted::snapshot).filter(|snapshot| snapshot.has_subject());
         let session = signed_in.map(|snapshot| registry.session_ref(snapshot.stored_id()));
         let holder = Holder { session, now: self.data.asking.now };
-        let arrived = self.site.sealed.open(headers, holder, |event| registry.event(event));
+        // A request that did not come to this site sees none of them.
+        let is_here = self.data.asking.misplaced.is_none();
+        let arrived = self.site.sealed.open(headers, holder, is_here, |event| registry.event(event));
         self.arrived = (!arrived.is_empty()).then(|| arrived.into());
     }
 
@@ -67,6 +69,7 @@ impl Attached {
 
     /// How the client relates to the one its session is bound to.
     pub(crate) fn relation(&self) -> ContextRelation {
+        self.data.mark_read();
         self.data.asking.relation
     }
 
@@ -86,9 +89,20 @@ impl Attached {
             registry.vault.form_tag(self.data.initial().map(|admitted| admitted.snapshot().stored_id()));
         let is_right = is_form_token_for(token, &tag);
         if !is_right {
-            registry.event(SessionEvent::FormTokenRefused);
+            self.refuse_form();
         }
         is_right
+    }
+
+    /// Tells of a form whose token is missing or wrong.
+    pub(crate) fn refuse_form(&self) {
+        self.registry().event(SessionEvent::FormTokenRefused);
+    }
+
+    /// Whether the site does not ask where a request by `method` to this route comes from.
+    pub(crate) fn is_bypassed(&self, method: &Method) -> bool {
+        let path = self.data.asking.path.as_ref().map_or("/", |path| path.path());
+        self.site.cross_site.bypasses(method, path)
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {

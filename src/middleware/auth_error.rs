@@ -24,7 +24,7 @@ pub enum AuthError {
     /// The store did not answer. Nothing is known to have been saved, and no cookie was changed.
     Unavailable,
     /// The request did not come to this site: under another Host, or over plain HTTP. A cookie of its answer would go where
-    /// it does not belong, so nobody is signed in.
+    /// it does not belong, so nobody is signed in or out.
     Misplaced,
     /// The browser asks on its own account (`Sec-Purpose: prefetch`), and nobody may ever look at the answer: nothing is
     /// changed. A browser that is told 503 asks again when the page is wanted.

@@ -6,7 +6,7 @@ use http::HeaderName;
 
 use super::{
     builder::SessionLayerBuilder,
-    client_address::TrustedProxies,
+    client_address::{ProxyError, TrustedProxies},
     config_error::{ConfigError, Problem},
     cross_site::{CrossSiteError, is_exact_path},
     layer::SessionLayer,
@@ -17,7 +17,7 @@ use super::{
     told::Told,
 };
 use crate::{
-    cookie::{CookieDomain, DomainError, Origin, Scope, SealedCookie, check_name},
+    cookie::{CookieDomain, DomainError, NameError, Origin, Scope, SealedCookie, check_name},
     session::RenewalTokens,
     store::{Registry, RegistryParts, Vault},
 };
@@ -54,9 +54,7 @@ impl SessionLayerBuilder {
         });
         let network = self.check_network(&mut problems);
         self.check_rules(cookies.as_ref(), &mut problems);
-        let (Some(origin), Some(cookies), Some(network), []) =
-            (origin, cookies, network, problems.as_slice())
-        else {
+        let (Some(origin), Some(cookies), []) = (origin, cookies, problems.as_slice()) else {
             return Err(ConfigError::of(problems));
         };
         let vault = Vault::new(&self.keys, origin.as_str());
@@ -163,8 +161,8 @@ impl SessionLayerBuilder {
         }
     }
 
-    /// How requests reach the site; `None` with a problem.
-    fn check_network(&self, problems: &mut Vec<Problem>) -> Option<Network> {
+    /// How requests reach the site, as far as that is configured without a problem.
+    fn check_network(&self, problems: &mut Vec<Problem>) -> Network {
         let header = self.client_ip_header.as_deref().unwrap_or("x-forwarded-for");
         let proxies = if self.proxies.is_empty() {
             if self.client_ip_header.is_some() {
@@ -178,22 +176,30 @@ impl SessionLayerBuilder {
                 let remedy = "call peer_address(): without it nobody knows whether a request comes from them";
                 problems.push(Problem::new("trusted_proxies", &"the peer's address is not known", remedy));
             }
-            match TrustedProxies::new(&self.proxies, header) {
-                Ok(proxies) => Some(proxies),
-                Err(errors) => {
-                    let problem = |error: super::client_address::ProxyError| {
-                        Problem::new("trusted_proxies", &error, error.remedy())
+            TrustedProxies::new(&self.proxies, header)
+                .map_err(|errors| {
+                    let setting = |error: &ProxyError| match error {
+                        ProxyError::Header(_) => "client_ip_header",
+                        _ => "trusted_proxies",
                     };
+                    let problem = |error: ProxyError| Problem::new(setting(&error), &error, error.remedy());
                     problems.extend(errors.into_iter().map(problem));
-                    return None;
-                }
-            }
+                })
+                .ok()
         };
         let looks_at_addresses = self.binding.wants_addresses() || self.network_of.is_some();
         if looks_at_addresses && self.peer_address.is_none() {
             let remedy =
                 "call peer_address(), and behind a proxy trusted_proxies(); or use BindingPolicy::default()";
             problems.push(Problem::new("binding", &"addresses count, and nobody says what they are", remedy));
+        }
+        if self.binding.wants_networks() && self.network_of.is_none() {
+            let remedy = "call network_lookup(), or leave the reaction to Network out";
+            problems.push(Problem::new("binding", &"networks count, and nobody looks them up", remedy));
+        }
+        if self.binding.wants_a_header() && self.context_header.is_none() {
+            let remedy = "call context_header(), or leave the reaction to Header out";
+            problems.push(Problem::new("binding", &"a header counts, and none is named", remedy));
         }
         let context_header = match self.context_header.as_deref().map(HeaderName::from_str).transpose() {
             Ok(name) => name,
@@ -206,19 +212,20 @@ impl SessionLayerBuilder {
                 None
             }
         };
-        if context_header.is_some() && proxies.is_none() {
+        if context_header.is_some() && self.proxies.is_empty() {
             let remedy = "name the proxy with trusted_proxies(): any client could write the header itself";
             problems.push(Problem::new("context_header", &"no proxy is trusted", remedy));
         }
         let (peer_address, network_of) = (self.peer_address.clone(), self.network_of.clone());
-        Some(Network { peer_address, proxies, network_of, context_header })
+        Network { peer_address, proxies, network_of, context_header }
     }
 
     /// What cookies and requests of the application are held against.
     fn check_rules(&self, cookies: Option<&SiteCookies>, problems: &mut Vec<Problem>) {
         let policy = self.policy.check();
         problems.extend(policy.iter().map(|error| Problem::new("cookie_policy", error, error.remedy())));
-        for error in self.cross_site.check() {
+        let in_development = self.localhost;
+        for error in self.cross_site.check(in_development) {
             problems.push(match error {
                 CrossSiteError::Origin(text, error) => Problem::new(
                     "cross_site",
@@ -238,6 +245,9 @@ impl SessionLayerBuilder {
         }
         for (at, name) in self.sealed.iter().enumerate() {
             let fault = match check_name(name) {
+                Err(NameError::Prefix) => {
+                    "it begins with a prefix in other letters, or with none that browsers know".into()
+                }
                 Err(error) => error.to_string(),
                 Ok(()) if self.sealed.iter().take(at).any(|other| other == name) => "it stands twice".into(),
                 Ok(()) if cookies.is_some_and(|cookies| cookies.names().contains(&name.as_str())) => {

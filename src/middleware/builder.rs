@@ -143,8 +143,9 @@ impl SessionLayerBuilder {
     /// name or site.
     ///
     /// Its lifetime is kept inside the seal as well (for a cookie without one: `absolute`). One that was set while somebody
-    /// was signed in belongs to that session: in another one, and after the logout, it is absent. It follows the session to
-    /// a new id. One that does not open is absent, with an event. Sealing makes a value a third longer and adds about 150
+    /// was signed in belongs to that session: in another one, and after the logout, it is absent; one that was set while
+    /// nobody was is absent once somebody is. So it is for what belongs to a visit, such as a checkout, and not for what should
+    /// outlive it. It follows the session to a new id. One that does not open is absent, with an event. Sealing makes a value a third longer and adds about 150
     /// characters, so that one of about 2,800 bytes fits.
     pub fn seal_cookie(mut self, name: impl Into<String>) -> Self {
         self.sealed.push(name.into());
@@ -190,17 +191,21 @@ impl SessionLayerBuilder {
     }
 
     /// The addresses and networks of the proxies in front, such as `10.0.0.0/8`. What they say of the client counts: its
-    /// address (the header [`client_ip_header`](Self::client_ip_header), read from the right past all trusted ones), the
-    /// Host it asked for (`X-Forwarded-Host`, where they send one). What anybody else says does not.
+    /// address (the header [`client_ip_header`](Self::client_ip_header)), the Host it asked for (`X-Forwarded-Host`, where they
+    /// send one). What anybody else says does not; but `X-Forwarded-Proto: http` counts against a request whoever says it.
     ///
-    /// The proxy must append to that header or replace it, and must replace `X-Forwarded-Host` if it passes it on at all.
+    /// The header is read from the right: addresses of trusted proxies are passed over, the first other one is the client's,
+    /// and one that cannot be read makes the address unknown. What a client writes itself stands on the left and is never
+    /// reached (attack A54). The proxy must append to the header or replace it, and must replace `X-Forwarded-Proto`, and
+    /// `X-Forwarded-Host` if it passes it on at all. Name the proxies and not the network that clients are in as well: a client
+    /// inside it is passed over. Calls add up.
     pub fn trusted_proxies<N: Into<String>>(mut self, networks: impl IntoIterator<Item = N>) -> Self {
         self.proxies.extend(networks.into_iter().map(Into::into));
         self
     }
 
-    /// The one header in which trusted proxies state the client's address. The default is `x-forwarded-for`; `forwarded`
-    /// is read by RFC 7239.
+    /// The one header in which trusted proxies state the client's address. The default is `x-forwarded-for`; of `forwarded`
+    /// (RFC 7239) `for=` is read, and neither `host=` nor `proto=`.
     pub fn client_ip_header(mut self, name: impl Into<String>) -> Self {
         self.client_ip_header = Some(name.into());
         self
@@ -211,7 +216,10 @@ impl SessionLayerBuilder {
     /// ([`ContextSignal::Network`](crate::session::ContextSignal::Network)).
     ///
     /// It is called only where an address's prefix changed, and at login; it must not block.
-    pub fn network(mut self, look_up: impl Fn(IpAddr) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn network_lookup(
+        mut self,
+        look_up: impl Fn(IpAddr) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         self.network_of = Some(Arc::new(look_up));
         self
     }
@@ -230,14 +238,14 @@ impl SessionLayerBuilder {
     }
 
     /// Every response to somebody who is signed in has `Cache-Control: no-store`, whatever it says itself, so that the back
-    /// button shows nothing after the logout. Without it only responses whose handler looked at who it is are kept out of
-    /// caches, and only if they say nothing else.
+    /// button shows nothing after the logout. Without it responses whose handler looked at who it is, or that set a cookie, are
+    /// kept out of caches, if they say nothing else.
     pub const fn no_store_when_signed_in(mut self) -> Self {
         self.no_store = true;
         self
     }
 
-    /// Requests for exactly `path` are no activity of the user, though they are signed in and renew: for a page that asks
+    /// Requests for exactly `path`, as the layer sees it, are no activity of the user, though they are signed in and renew: for a page that asks
     /// for news every few seconds, and would otherwise keep a session alive in an empty office. `idle` runs on; `absolute`
     /// holds for every route.
     pub fn polling_route(mut self, path: impl Into<String>) -> Self {

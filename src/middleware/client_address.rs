@@ -41,8 +41,10 @@ impl TrustedProxies {
         for text in networks {
             let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
             match network {
-                Ok(network) if network.prefix_len() == 0 => errors.push(ProxyError::Everybody(text.clone())),
-                Ok(network) => parsed.push(canonical_network(network)),
+                Ok(network) => match canonical_network(network) {
+                    network if network.prefix_len() == 0 => errors.push(ProxyError::Everybody(text.clone())),
+                    network => parsed.push(network),
+                },
                 Err(_) => errors.push(ProxyError::NotANetwork(text.clone())),
             }
         }
@@ -79,17 +81,19 @@ impl TrustedProxies {
 }
 
 /// The address in a `for=` of one element of a Forwarded field (RFC 7239 §4). Elements are told apart by commas alone, from
-/// the right: a quote that the client left open on the left spoils nothing.
+/// the right: a quote that the client left open on the left spoils nothing. An element with half a quote is one that a comma
+/// inside a quote has cut, so nothing in it counts.
 fn forwarded_for(element: &[u8]) -> Option<IpAddr> {
-    for pair in element.split(|byte| *byte == b';') {
-        let (name, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
-        if name.trim_ascii().eq_ignore_ascii_case(b"for") {
-            let value = value.get(1..)?.trim_ascii();
-            let value = value.strip_prefix(b"\"").map_or(Some(value), |open| open.strip_suffix(b"\""))?;
-            return address(value);
-        }
+    if element.iter().filter(|byte| **byte == b'"').count() % 2 != 0 {
+        return None;
     }
-    None
+    let mut pairs = element.split(|byte| *byte == b';').filter_map(|pair| {
+        let (name, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
+        Some((name.trim_ascii(), value.get(1..)?.trim_ascii()))
+    });
+    let (_, value) = pairs.find(|(name, _)| name.eq_ignore_ascii_case(b"for"))?;
+    let quoted = value.strip_prefix(b"\"").and_then(|open| open.strip_suffix(b"\""));
+    address(quoted.unwrap_or(value))
 }
 
 /// An address with or without port, brackets and zone. IPv4 inside IPv6 is IPv4.

@@ -1,18 +1,7 @@
-//! Requests that another site made the browser send: refused where they could change something.
+//! Requests that another site made the browser send: refused where they could change something. [`CrossSite`] has the table.
 //!
-//! | Origin | Sec-Fetch-Site | |
-//! |---|---|---|
-//! | the site's own, or a trusted one | anything | allowed |
-//! | another, or several | anything | refused |
-//! | `null` or none | `same-origin` | allowed |
-//! | `null` or none | anything else, or several | refused |
-//! | `null` | none | refused |
-//! | none | none | refused if it carries the session's cookies over https, else allowed |
-//!
-//! It is asked of every method but GET, HEAD and OPTIONS, and of WebSocket upgrades, with and without a session: a login is
-//! forged as well as a payment (attacks A31, A32, A35). Origin comes first because Fetch Metadata is wrong about honest
-//! windows in one browser and laundered by service workers in another; `null` is what honest pages send that keep their
-//! address to themselves. Who sends neither is no browser of this decade.
+//! Origin comes first because Fetch Metadata is wrong about honest windows in one browser and laundered by service workers in
+//! another; `null` is what honest pages send that keep their address to themselves.
 
 use http::{HeaderMap, HeaderName, Method, header};
 
@@ -23,6 +12,20 @@ use crate::{
 };
 
 /// What is done with requests that another site made a browser send.
+///
+/// It is asked of every method but GET, HEAD and OPTIONS, and of WebSocket handshakes, with and without a session: a login is
+/// forged as well as a payment (attacks A31, A32, A35; OWASP CSRF Prevention).
+///
+/// | Origin | Sec-Fetch-Site | |
+/// |---|---|---|
+/// | the site's own, or a trusted one | anything | allowed |
+/// | another, or several | anything | refused |
+/// | `null` or none | `same-origin` | allowed |
+/// | `null` or none | anything else, or several | refused |
+/// | `null` | none | refused |
+/// | none | none | refused if it carries the session's cookies over https, else allowed |
+///
+/// Browsers send Origin with all of these; a program that uses a session's cookies sends the site's own.
 ///
 /// ```
 /// use http::Method;
@@ -75,17 +78,24 @@ impl CrossSite {
         self
     }
 
-    /// Does not ask at one route: `method` with exactly the path `path`. For what other servers send, and for the answers
-    /// of an identity provider that come as a form post.
+    /// Does not ask at one route: `method` with exactly the path `path`, as the layer sees it (inside `Router::nest` without
+    /// what is nested under). For what other servers send, and for the answers of an identity provider that come as a form
+    /// post. [`RequireFormToken`](crate::extract::RequireFormToken) leaves the route out too.
     #[must_use]
     pub fn bypass(mut self, method: Method, path: impl Into<String>) -> Self {
         self.bypass.push((method, path.into()));
         self
     }
 
-    pub(super) fn check(&self) -> Vec<CrossSiteError> {
+    /// What is wrong with it. The local machine is trusted by a site in development only.
+    pub(super) fn check(&self, in_development: bool) -> Vec<CrossSiteError> {
         let origin = |text: &String| {
-            Origin::parse(text).err().map(|error| CrossSiteError::Origin(text.clone(), error))
+            let error = match Origin::parse(text) {
+                Ok(origin) if origin.is_secure() || in_development => return None,
+                Ok(_) => OriginError::Scheme,
+                Err(error) => error,
+            };
+            Some(CrossSiteError::Origin(text.clone(), error))
         };
         let route = |(_, path): &(Method, String)| {
             (!is_exact_path(path)).then(|| CrossSiteError::Route(path.clone()))
@@ -100,9 +110,11 @@ impl CrossSite {
 
     /// Whether a request is one that is asked at all.
     pub(super) fn concerns(&self, method: &Method, path: &str, is_upgrade: bool) -> bool {
-        let is_safe = *method == Method::GET || *method == Method::HEAD || *method == Method::OPTIONS;
-        (!is_safe || is_upgrade)
-            && !self.bypass.iter().any(|(exempt, exact)| exempt == method && exact == path)
+        (!is_safe(method) || is_upgrade) && !self.bypasses(method, path)
+    }
+
+    pub(super) fn bypasses(&self, method: &Method, path: &str) -> bool {
+        self.bypass.iter().any(|(exempt, exact)| exempt == method && exact == path)
     }
 
     /// Where a request that is asked comes from. `carries` says whether the session's cookies came with it.
@@ -141,16 +153,20 @@ impl CrossSite {
     /// site's page sends a form, or asks for a part of itself. Top-level GETs are never judged: one browser calls honest
     /// windows cross-site.
     pub(super) fn withheld(&self, own: &Origin, method: &Method, headers: &HeaderMap) -> bool {
-        if !headers.contains_key(&SEC_FETCH_SITE) || !has_one(headers, &SEC_FETCH_SITE, b"cross-site") {
+        if !has_one(headers, &SEC_FETCH_SITE, b"cross-site") {
             return false;
         }
-        let is_safe = *method == Method::GET || *method == Method::HEAD || *method == Method::OPTIONS;
-        if !is_safe {
+        if !is_safe(method) {
             // The site's own Origin outweighs the word of the one browser that is wrong about noopener windows.
             return only(headers, &header::ORIGIN) != Some(own.as_str().as_bytes());
         }
         is_subresource(headers)
     }
+}
+
+/// Whether a method changes nothing. TRACE is not among them: it answers with the request.
+pub(crate) const fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Whether `path` names one route as a URL has it.

@@ -10,11 +10,11 @@ use std::{
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use tower_service::Service;
 
-use super::{layer::SessionLayer, place::misplaced, request::opened};
+use super::{cross_site::SEC_FETCH_SITE, fields, layer::SessionLayer, place::misplaced, request::opened};
 use crate::{
     cookie::{Found, NearMiss, find, near_miss},
     events::{CookieFault, Misplaced},
-    session::{Admission, ContextRelation, ContextSignal, Reason, admit},
+    session::{Admission, ContextSignal, Reason, admit},
     store::{Asking, Fields},
 };
 
@@ -61,12 +61,20 @@ pub enum CookieCause {
 }
 
 impl SessionLayer {
-    /// What a request tells of why its session did or did not arrive, the likeliest cause first. No store call, no event.
+    /// What a request tells of why its session did or did not arrive. No store call, no event; what only the store knows (a
+    /// token that was used up, a session that is gone) it does not tell.
+    ///
+    /// ```
+    /// # use portcullis::SessionLayer;
+    /// # fn log<B>(sessions: &SessionLayer, request: &http::Request<B>) {
+    /// println!("{}", sessions.diagnose(request));
+    /// # }
+    /// ```
     ///
     /// For development and for an operator's own tools. Never answer a stranger with it: it tells apart what every other
     /// answer keeps alike.
     #[must_use]
-    pub fn diagnose<B>(&self, request: &Request<B>) -> Vec<CookieCause> {
+    pub fn diagnose<B>(&self, request: &Request<B>) -> CookieCause {
         let (site, headers) = (self.site(), request.headers());
         let registry = &site.registry;
         let (address, is_trusted) = site.network.client(headers, request.extensions());
@@ -74,17 +82,22 @@ impl SessionLayer {
         let named = Fields::of(headers);
         let misplaced = misplaced(&site.origin, request.uri(), headers, &named, is_trusted);
         let asking = Asking::new(named, address, extras, registry.now());
-        let mut causes = Vec::new();
-        causes.extend(misplaced.map(CookieCause::Misplaced));
+        if let Some(misplaced) = misplaced {
+            return CookieCause::Misplaced(misplaced);
+        }
         let names @ [session_name, _] = site.cookies.names();
-        let [session, token] = find(asking.cookies(), names);
-        causes.push(match (session, token) {
-            (Found::Several, _) | (_, Found::Several) => CookieCause::Twice,
-            (Found::Nothing, Found::Nothing) if asking.cookies().next().is_none() => CookieCause::Nothing,
-            (Found::Nothing, Found::Nothing) => {
-                near_miss(asking.cookies(), session_name).map_or(CookieCause::Others, CookieCause::NearMiss)
-            }
-            (Found::Nothing, Found::One(_)) => CookieCause::Fine,
+        let found @ [session, token] = find(asking.cookies(), names);
+        let carries = found.iter().any(|found| *found != Found::Nothing);
+        let is_foreign = fields::has_one(headers, &SEC_FETCH_SITE, b"cross-site");
+        if is_foreign && (!carries || site.cross_site.withheld(&site.origin, request.method(), headers)) {
+            return CookieCause::Withheld;
+        }
+        let token = match token {
+            Found::One(token) => Some(registry.tokens.authenticate(token, asking.now).is_ok()),
+            Found::Nothing | Found::Several => None,
+        };
+        match (session, token) {
+            _ if found.contains(&Found::Several) => CookieCause::Twice,
             (Found::One(value), token) => match opened(registry, value) {
                 Err(fault) => CookieCause::Refused(fault),
                 Ok(opened) => {
@@ -92,26 +105,33 @@ impl SessionLayer {
                     let (standing, fresh) = (registry.standing(snapshot), registry.timeouts.fresh);
                     let (key, bound) = (registry.vault.context_key(), &snapshot.fixed().context);
                     let relation = asking.context().relation_to(bound, key, &site.binding);
-                    match (admit(opened, asking.now, fresh, relation, standing), relation) {
-                        (Admission::Rejected(_, Reason::Context), ContextRelation::Rejected(signal)) => {
-                            CookieCause::OtherClient(signal)
-                        }
-                        (Admission::Rejected(_, reason), _) => CookieCause::Ended(reason),
-                        (Admission::Stale(_), _) if token == Found::Nothing => CookieCause::Stale,
-                        (Admission::Admitted(_) | Admission::Stale(_), _) => CookieCause::Fine,
+                    match admit(opened, asking.now, fresh, relation, standing) {
+                        Admission::Rejected(_, Reason::Context(signal)) => CookieCause::OtherClient(signal),
+                        Admission::Rejected(_, reason) => CookieCause::Ended(reason),
+                        Admission::Stale(_) if token != Some(true) => CookieCause::Stale,
+                        Admission::Admitted(_) | Admission::Stale(_) => CookieCause::Fine,
                     }
                 }
             },
-        });
-        let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-        if is_foreign && session == Found::Nothing {
-            causes.insert(0, CookieCause::Withheld);
+            (_, Some(true)) => CookieCause::Fine,
+            (_, Some(false)) => CookieCause::Refused(CookieFault::Forged),
+            (_, None) if asking.cookies().next().is_none() => CookieCause::Nothing,
+            (_, None) => {
+                near_miss(asking.cookies(), session_name).map_or(CookieCause::Others, CookieCause::NearMiss)
+            }
         }
-        causes
     }
 
-    /// A page for development that says what [`diagnose`](Self::diagnose) finds in the request for it, in plain text. Route
-    /// `/session-diagnosis` to it, beside the layer. Outside the localhost development mode it answers 404.
+    /// A page for development that says what [`diagnose`](Self::diagnose) finds in the request for it, in plain text. Outside
+    /// the localhost development mode it answers 404.
+    ///
+    /// ```
+    /// # use axum::Router;
+    /// # use portcullis::SessionLayer;
+    /// # fn app(app: Router, sessions: SessionLayer) -> Router {
+    /// app.layer(sessions.clone()).route_service("/session-diagnosis", sessions.diagnosis_page())
+    /// # }
+    /// ```
     #[must_use]
     pub fn diagnosis_page(&self) -> DiagnosisPage {
         DiagnosisPage(self.clone())
@@ -137,10 +157,9 @@ impl<B> Service<Request<B>> for DiagnosisPage {
             *response.status_mut() = StatusCode::NOT_FOUND;
             return ready(Ok(response));
         }
-        let lines = self.0.diagnose(&request).into_iter().map(|cause| format!("- {cause}\n"));
         *response.body_mut() = format!(
-            "Why the session did or did not arrive with this request:\n\n{}",
-            lines.collect::<String>()
+            "Why the session did or did not arrive with this request: {}.\n",
+            self.0.diagnose(&request)
         );
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -9,6 +9,9 @@ use crate::{clock::Timestamp, store::StoreError};
 
 /// Puts sessions in front of a service.
 ///
+/// Layer the outermost router: inside `Router::nest` paths are shortened, so that routes named in the configuration, and the
+/// default for a cookie's path, are not those of the URL. A layer inside a layer of its kind does nothing.
+///
 /// One layer serves one origin. Clones share everything. Its background task (the revocation feed, and a purge a minute)
 /// starts with the first request, or with [`ready`](Self::ready) or [`logout_everywhere`](Self::logout_everywhere) before
 /// that, and ends with the last clone.

@@ -6,6 +6,7 @@
 //! service   a request's way, in order
 //! place     whether it came to this site at all; client_address is who sent it
 //! cross_site  whether another site made the browser send it
+//! incoming  a request as it comes, and whether its cookies may count at all
 //! request   who is asking: cookies, seal, context, token; question is what only the store can answer
 //! sealed_cookies  named cookies of the application, sealed without its knowing
 //! attached  what a request carries for the extractors
@@ -26,6 +27,7 @@ mod config_error;
 mod cross_site;
 mod diagnosis;
 mod fields;
+mod incoming;
 mod jwks;
 mod layer;
 mod manners;
@@ -46,6 +48,8 @@ pub use auth_error::AuthError;
 pub use builder::SessionLayerBuilder;
 pub use config_error::{ConfigError, Problem};
 pub use cross_site::CrossSite;
+#[cfg(feature = "axum")]
+pub(crate) use cross_site::is_safe;
 pub use diagnosis::{CookieCause, DiagnosisPage};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;

@@ -19,8 +19,12 @@ pub(super) fn police(attached: &Attached, headers: &mut HeaderMap) {
     let lines: Vec<&[u8]> = fields.iter().map(HeaderValue::as_bytes).collect();
     let path = asking.path.as_ref().map_or("/", |path| path.path());
     let sending = Sending { origin: &site.origin, path, cross_site: asking.cross_site_part, now: asking.now };
-    let (mut kept, findings) = site.policy.apply(&lines, sending, &site.cookies.names());
-    for finding in findings {
+    let (mut kept, findings) =
+        site.policy.apply(&lines, sending, &site.cookies.names(), |name| site.sealed.has(name));
+    // A handler that leaves something out does it at every request: once in a while is enough.
+    for finding in
+        findings.into_iter().filter(|found| site.told.is_new((&found.name, found.rule), asking.now))
+    {
         registry.event(SessionEvent::CookiePolicy(finding));
     }
     if !site.sealed.is_empty() {
@@ -48,6 +52,11 @@ fn seal(attached: &Attached, lines: &mut Vec<Kept<'_>>) {
     let longest = registry.timeouts.absolute_of(false);
     let set: Vec<Vec<u8>> = lines.iter().flatten().map(|line| line.to_vec()).collect();
     for line in lines.iter_mut() {
+        if asking.keeps_cookies && line.as_deref().is_some_and(|line| site.sealed.sets(line, asking.now)) {
+            // Its session was refused for now, so it did not see what the browser holds, and must not write over it.
+            *line = None;
+            continue;
+        }
         let Some(sealed) = line.as_deref().and_then(|plain| site.sealed.seal(plain, holder, longest)) else {
             continue;
         };

@@ -24,6 +24,8 @@ pub(super) enum Question {
         kind: RenewalKind,
         /// The stale cookie that may be good for a while longer if the store is silent.
         stale: Option<Opened>,
+        /// The fresh cookie that lets the request in whatever comes of it: only activity is owed.
+        owed: Option<Admitted>,
     },
 }
 
@@ -54,7 +56,7 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             let change = CookieChange::set(&issued);
             Some(attach(asking, Some(issued.admitted), change))
         }
-        Question::Renew { token, relation, shown, kind, stale } => {
+        Question::Renew { token, relation, shown, kind, stale, owed } => {
             match registry.renew(&token, relation, shown, kind).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::set(&issued);
@@ -62,6 +64,9 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                 }
                 Renewal::Upgraded(admitted) => {
                     Some(Attached { upgrade: true, ..attach(asking, Some(admitted), CookieChange::None) })
+                }
+                Renewal::Refused { for_now: true } | Renewal::Unavailable if owed.is_some() => {
+                    Some(attach(asking, owed, CookieChange::None))
                 }
                 Renewal::Refused { for_now } => {
                     asking.keeps_cookies = for_now;

@@ -1,43 +1,16 @@
 //! Who is asking. The cheap questions come first: an anonymous request costs the search of a header, a forged cookie one
 //! decryption, a forged token one MAC; only what is authentic costs a signature or a store call.
 
-use std::{cell::Cell, sync::Arc};
-
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
-
-use super::{
-    attached::Attached,
-    cross_site::{SEC_FETCH_SITE, is_subresource},
-    fields,
-    place::misplaced,
-    question::Question,
-    site::Site,
-};
+use super::{attached::Attached, incoming::Incoming, question::Question};
 use crate::{
     cookie::{Found, find, near_miss},
-    events::{CookieFault, CrossSiteReason, SessionEvent},
-    id::StoredId,
+    events::{CookieFault, SessionEvent},
     session::{
-        Admission, Admitted, AuthenticToken, ContextDigest, ContextRelation, Opened, Reason, Seen, Snapshot,
-        Standing, TokenError, Verdict, admit,
+        Admission, Admitted, AuthenticToken, ContextRelation, Opened, Reason, Snapshot, Standing, TokenError,
+        Verdict, admit,
     },
-    store::{Asking, CookieChange, Fields, Registry, RenewalKind},
+    store::{Asking, CookieChange, Registry, RenewalKind},
 };
-
-/// A request as it comes, being judged.
-pub(super) struct Incoming<'a> {
-    site: &'a Arc<Site>,
-    method: &'a Method,
-    headers: &'a HeaderMap,
-    asking: Asking,
-    is_upgrade: bool,
-    path: &'a str,
-    /// Notes for those who come after, taken while judging.
-    relation: Cell<ContextRelation>,
-    keeps_cookies: Cell<bool>,
-    /// A session cookie that is stale, while a token is asked for a new one.
-    stale: Cell<Option<Opened>>,
-}
 
 /// The first judgement, without waiting for anything.
 pub(super) enum Judged {
@@ -51,47 +24,7 @@ pub(super) enum Judged {
     Refused,
 }
 
-impl<'a> Incoming<'a> {
-    pub(super) fn new<B>(site: &'a Arc<Site>, request: &'a Request<B>) -> Self {
-        let (method, headers) = (request.method(), request.headers());
-        let named = Fields::of(headers);
-        let is_upgrade = *method == Method::CONNECT
-            || (named.has_upgrade
-                && *method == Method::GET
-                && fields::says(headers, &header::UPGRADE, b"websocket"));
-        let (address, is_trusted) = site.network.client(headers, request.extensions());
-        if is_trusted && address == Seen::Missing {
-            site.registry.event(SessionEvent::ClientAddressUnknown);
-        }
-        let extras = site.extras(headers, is_upgrade, is_trusted);
-        let misplaced = misplaced(&site.origin, request.uri(), headers, &named, is_trusted);
-        let speculative = named.has_sec_purpose && fields::says(headers, &SEC_PURPOSE, b"prefetch");
-        let has_site = named.has_sec_fetch_site;
-        let mut asking = Asking::new(named, address, extras, site.registry.now());
-        asking.misplaced = misplaced;
-        asking.path = request.uri().path_and_query().cloned();
-        asking.speculative = speculative;
-        asking.is_own = !has_site;
-        if has_site {
-            match headers.get(&SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
-                Some(b"same-origin" | b"none") => asking.is_own = true,
-                Some(b"cross-site") => asking.cross_site_part = is_subresource(headers),
-                _ => {}
-            }
-        }
-        Self {
-            site,
-            method,
-            headers,
-            asking,
-            is_upgrade,
-            path: request.uri().path(),
-            relation: Cell::default(),
-            keeps_cookies: Cell::new(false),
-            stale: Cell::new(None),
-        }
-    }
-
+impl Incoming<'_> {
     /// Judges the request as far as that goes without waiting.
     pub(super) fn judge(self) -> Judged {
         let registry = &self.site.registry;
@@ -110,7 +43,7 @@ impl<'a> Incoming<'a> {
                 let relation = self.relation_to(token.context());
                 let kind = if self.is_upgrade {
                     RenewalKind::Upgrade
-                } else if self.site.polling.iter().any(|route| route == self.path) {
+                } else if self.is_polling() {
                     RenewalKind::Polling
                 } else {
                     RenewalKind::Activity
@@ -118,7 +51,8 @@ impl<'a> Incoming<'a> {
                 let stale = self.stale.take().filter(|stale| {
                     kind != RenewalKind::Upgrade && self.may_go_without_store(stale, relation)
                 });
-                self.ask(Question::Renew { token, relation, shown, kind, stale })
+                let owed = self.owed.take();
+                self.ask(Question::Renew { token, relation, shown, kind, stale, owed })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {
@@ -138,12 +72,6 @@ impl<'a> Incoming<'a> {
         Judged::Ask(Box::new((self.noted().1, question)))
     }
 
-    fn noted(mut self) -> (&'a Arc<Site>, Asking) {
-        self.asking.relation = self.relation.get();
-        self.asking.keeps_cookies = self.keeps_cookies.get() || self.asking.misplaced.is_some();
-        (self.site, self.asking)
-    }
-
     /// Whether the operator allows this request in on a stale cookie while the store is silent.
     fn may_go_without_store(&self, stale: &Opened, relation: ContextRelation) -> bool {
         let registry = &self.site.registry;
@@ -153,46 +81,26 @@ impl<'a> Incoming<'a> {
             && registry.standing(stale.snapshot()) == Standing::Clear
     }
 
-    /// Whether another site made the browser send it, where that could change something.
-    fn cross_site(&self) -> Result<(), CrossSiteReason> {
-        let (site, policy) = (self.site, &self.site.cross_site);
-        if !policy.concerns(self.method, self.path, self.is_upgrade) {
-            return Ok(());
-        }
-        let carries =
-            || find(self.asking.cookies(), site.cookies.names()).iter().any(|found| *found != Found::Nothing);
-        policy.judge(&site.origin, self.headers, carries)
-    }
-
-    /// Whether our cookies, which came with it, must not count: it is no request to this site, or the browser should have
-    /// withheld them.
-    fn is_out_of_place(&self) -> bool {
-        let withheld = || self.site.cross_site.withheld(&self.site.origin, self.method, self.headers);
-        let event = match self.asking.misplaced {
-            Some(misplaced) => SessionEvent::Misplaced(misplaced),
-            None if !self.asking.is_own && withheld() => SessionEvent::CookiesNotWithheld,
-            None => return false,
-        };
-        self.site.registry.event(event);
-        self.keeps_cookies.set(true);
-        true
-    }
-
-    fn relation_to(&self, bound: &ContextDigest) -> ContextRelation {
-        let registry = &self.site.registry;
-        self.asking.context().relation_to(bound, registry.vault.context_key(), &self.site.binding)
-    }
-
-    /// Notes how the client relates to its session's, and tells of it once.
-    fn note(&self, relation: ContextRelation, session: &StoredId, is_marked: bool) {
-        self.relation.set(relation);
-        if let ContextRelation::Changed(signal) | ContextRelation::Noted(signal) = relation
-            && !is_marked
-            && self.site.told.is_new(session, signal, self.asking.now)
-        {
+    /// Lets in. A cookie that was issued to a page that asks by itself renews first, so that the idle timeout hears of the
+    /// user; where that cannot be, it is as fresh as any.
+    fn admitted(&self, admitted: Admitted, token: Found<'_>) -> Verdict {
+        let owes = admitted.snapshot().fixed().polled && !self.is_upgrade && !self.is_polling();
+        if owes && let Found::One(token) = token {
             let registry = &self.site.registry;
-            registry.event(SessionEvent::ContextChanged(registry.session_ref(session), signal));
+            let authentic = registry.tokens.authenticate(token, self.asking.now).ok();
+            let own = |authentic: &AuthenticToken<'_>| {
+                registry.vault.stored_id(authentic.digest()) == *admitted.snapshot().stored_id()
+            };
+            if let Some(verified) =
+                authentic.filter(own).and_then(|token| registry.tokens.verify(&token).ok())
+                && !self.asking.speculative
+                && !self.asking.cross_site_part
+            {
+                self.owed.set(Some(admitted));
+                return Verdict::Renew(verified);
+            }
         }
+        Verdict::Admit(admitted)
     }
 
     /// The table of verdicts, row by row.
@@ -218,7 +126,7 @@ impl<'a> Incoming<'a> {
         };
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
-                Admission::Admitted(admitted) => return Verdict::Admit(admitted),
+                Admission::Admitted(admitted) => return self.admitted(admitted, token),
                 Admission::Rejected(session, reason) => return Verdict::Reject(session, reason),
                 Admission::Stale(opened) => Some(opened),
             },
@@ -275,8 +183,9 @@ impl<'a> Incoming<'a> {
             return Verdict::Reject(stored_id, Reason::Revoked);
         }
         let relation = self.relation_to(authentic.context());
-        if matches!(relation, ContextRelation::Rejected(_)) {
-            return Verdict::Reject(stored_id, Reason::Context);
+        if let ContextRelation::Rejected(signal) = relation {
+            self.relation.set(relation);
+            return Verdict::Reject(stored_id, Reason::Context(signal));
         }
         // A session cookie that came with it has told of it already.
         self.note(relation, &stored_id, stale.is_some());
@@ -315,5 +224,3 @@ pub(super) fn opened(registry: &Registry, value: &[u8]) -> Result<Opened, Cookie
     let snapshot = Snapshot::parse(unsealed).ok_or(CookieFault::Malformed)?;
     Ok(Opened::from_seal(snapshot))
 }
-
-static SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");

@@ -25,6 +25,8 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
         CookieChange::None => CookieChange::None,
         // It came under another name or unencrypted: a cookie would go where it does not belong.
         _ if attached.data.asking.misplaced.is_some() => CookieChange::None,
+        // Nor does a sign-out that somebody else may have made the browser send.
+        CookieChange::Remove if attached.data.asking.out_of_place => CookieChange::None,
         change => change,
     };
     if site.manners.no_store && is_somebodys(attached) {

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     clock::Timestamp,
-    cookie::{Pair, SealedCookie, parts, rewritten},
+    cookie::{Pair, SealedCookie, parts, resembles, rewritten},
     crypto::KeyRing,
     events::{CookieFault, SessionEvent},
     id::SessionRef,
@@ -73,6 +73,15 @@ impl SealedCookies {
         Self(names.iter().map(cookie).collect())
     }
 
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|cookie| cookie.name.as_bytes() == name)
+    }
+
+    /// Whether a line sets one of them.
+    pub(super) fn sets(&self, line: &[u8], now: Timestamp) -> bool {
+        self.0.iter().any(|cookie| parts(line, &cookie.name, now).is_some())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -82,42 +91,48 @@ impl SealedCookies {
         &self,
         headers: &mut HeaderMap,
         holder: Holder,
+        is_here: bool,
         event: impl Fn(SessionEvent),
     ) -> Vec<Arrived> {
         let mut arrived = Vec::new();
         let fields = || headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes);
-        let named = |name: &[u8]| self.0.iter().find(|cookie| cookie.name.as_bytes() == name);
-        let mut seen: Vec<&[u8]> = Vec::new();
-        let mut twice: Vec<Arc<str>> = Vec::new();
         // A first look, which changes nothing: two cookies of one name are as good as none.
+        let mut counts = vec![0_u8; self.0.len()];
         let _ = rewritten(fields(), |name, _| {
-            let cookie = named(name)?;
-            let bytes = cookie.name.as_bytes();
-            if seen.contains(&bytes) {
-                twice.push(Arc::clone(&cookie.name));
+            let at = self.0.iter().position(|cookie| cookie.name.as_bytes() == name)?;
+            if let Some(count) = counts.get_mut(at) {
+                *count = count.saturating_add(1);
             }
-            seen.push(bytes);
             None
         });
-        if seen.is_empty() {
-            return arrived;
-        }
+        let mut told = vec![false; self.0.len()];
         let opened = rewritten(fields(), |name, value| {
-            let cookie = named(name)?;
-            let refused = |fault| {
-                event(SessionEvent::SealedCookieRefused(Arc::clone(&cookie.name), fault));
-                Some(Pair::LeaveOut)
-            };
-            if twice.contains(&cookie.name) {
-                return refused(CookieFault::Duplicate);
+            let at = self.0.iter().position(|cookie| cookie.takes(name, value))?;
+            let cookie = self.0.get(at)?;
+            if !is_here {
+                return Some(Pair::LeaveOut);
             }
-            match cookie.open(value, holder) {
+            let outcome = if cookie.name.as_bytes() != name {
+                // A jar that decodes names, or trims them, would take it for ours.
+                Err(CookieFault::Malformed)
+            } else if counts.get(at).is_some_and(|count| *count > 1) {
+                Err(CookieFault::Duplicate)
+            } else {
+                cookie.open(value, holder)
+            };
+            match outcome {
                 Ok(content) => {
                     let value = content.value.to_vec();
                     arrived.push(Arrived { name: Arc::clone(&cookie.name), content });
                     Some(Pair::Value(value))
                 }
-                Err(fault) => refused(fault),
+                Err(fault) => {
+                    // Once a request, however many there are.
+                    if told.get_mut(at).is_some_and(|told| !std::mem::replace(told, true)) {
+                        event(SessionEvent::SealedCookieRefused(Arc::clone(&cookie.name), fault));
+                    }
+                    Some(Pair::LeaveOut)
+                }
             }
         });
         if let Some(opened) = opened {
@@ -169,6 +184,16 @@ impl SealedCookies {
 }
 
 impl AppCookie {
+    /// Whether a pair is this cookie, or would be to a laxer parser: one that decodes or trims names, or drops a `=` in front.
+    fn takes(&self, name: &[u8], value: &[u8]) -> bool {
+        let own = self.name.as_bytes();
+        if name.is_empty() {
+            return value.strip_prefix(own).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"="));
+        }
+        // Decoding and trimming only make a name shorter, and nearly every foreign name is told by its length.
+        name == own || (name.len() > own.len() && name.len() <= 16 * own.len() && resembles(name, own))
+    }
+
     fn open(&self, value: &[u8], holder: Holder) -> Result<Content, CookieFault> {
         let unsealed = self.seal.open(value).map_err(CookieFault::from)?;
         let content = Content::parse(&unsealed.into_bytes()).ok_or(CookieFault::Malformed)?;

@@ -14,8 +14,9 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
+    incoming::Incoming,
     question::{Question, ask},
-    request::{Incoming, Judged},
+    request::Judged,
     response::{dress, refused, unavailable},
     site::Site,
 };
@@ -52,8 +53,8 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        if request.extensions().get::<Attached>().is_some() {
-            // A layer outside of this one has done all of it.
+        if request.extensions().get::<Attached>().is_some_and(|outer| Arc::ptr_eq(&outer.site, &self.site)) {
+            // The same layer outside of this one has done all of it.
             return ResponseFuture {
                 state: State::Running { inner: self.inner.call(request), attached: None },
             };

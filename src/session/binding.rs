@@ -43,7 +43,7 @@ pub enum Reaction {
 /// | signal | `off` | default | `strict` |
 /// |---|---|---|---|
 /// | address: /24 of IPv4, /48 of IPv6 | ignore | step up; with a lookup: ignore | reject |
-/// | network: what [`network`](crate::middleware::SessionLayerBuilder::network) looks up | ignore | step up | reject |
+/// | network: what [`network_lookup`](crate::middleware::SessionLayerBuilder::network_lookup) finds | ignore | step up | reject |
 /// | browser family | ignore | reject | reject |
 /// | platform | ignore | step up | reject |
 /// | client hints: brand, platform, mobile | ignore | ignore | step up |
@@ -60,6 +60,9 @@ pub struct BindingPolicy {
     platform: Reaction,
     hints: Reaction,
     header: Reaction,
+    /// Whether somebody has said by hand that networks, or a header, count.
+    says_network: bool,
+    says_header: bool,
 }
 
 impl BindingPolicy {
@@ -73,11 +76,14 @@ impl BindingPolicy {
             platform: Reaction::Ignore,
             hints: Reaction::Ignore,
             header: Reaction::Ignore,
+            says_network: false,
+            says_header: false,
         }
     }
 
     /// For people who sit still: another network, browser or platform is refused. Wants to know addresses, see
-    /// [`peer_address`](crate::middleware::SessionLayerBuilder::peer_address).
+    /// [`peer_address`](crate::middleware::SessionLayerBuilder::peer_address). The first address of the other family (IPv6
+    /// after IPv4) is asked to step up and never becomes the session's own, unless networks are looked up: one line has both.
     #[must_use]
     pub const fn strict() -> Self {
         Self {
@@ -87,6 +93,8 @@ impl BindingPolicy {
             platform: Reaction::Reject,
             hints: Reaction::StepUp,
             header: Reaction::Reject,
+            says_network: false,
+            says_header: false,
         }
     }
 
@@ -95,11 +103,17 @@ impl BindingPolicy {
     pub const fn on(mut self, signal: ContextSignal, reaction: Reaction) -> Self {
         match signal {
             ContextSignal::Address => self.address = Some(reaction),
-            ContextSignal::Network => self.network = reaction,
+            ContextSignal::Network => {
+                self.network = reaction;
+                self.says_network = !matches!(reaction, Reaction::Ignore);
+            }
             ContextSignal::Family => self.family = reaction,
             ContextSignal::Platform => self.platform = reaction,
             ContextSignal::Hints => self.hints = reaction,
-            ContextSignal::Header => self.header = reaction,
+            ContextSignal::Header => {
+                self.header = reaction;
+                self.says_header = !matches!(reaction, Reaction::Ignore);
+            }
         }
         self
     }
@@ -124,6 +138,14 @@ impl BindingPolicy {
         self.address.is_some_and(|reaction| reaction > Reaction::Ignore)
     }
 
+    pub(crate) const fn wants_networks(&self) -> bool {
+        self.says_network
+    }
+
+    pub(crate) const fn wants_a_header(&self) -> bool {
+        self.says_header
+    }
+
     pub(crate) fn looks_at_user_agent(&self) -> bool {
         self.family.max(self.platform) > Reaction::Ignore
     }
@@ -143,6 +165,8 @@ impl Default for BindingPolicy {
             platform: Reaction::StepUp,
             hints: Reaction::Ignore,
             header: Reaction::StepUp,
+            says_network: false,
+            says_header: false,
         }
     }
 }

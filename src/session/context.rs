@@ -86,7 +86,7 @@ impl ContextRelation {
 
     /// Whether nothing speaks against this being the same client.
     pub(crate) const fn is_tolerated(self) -> bool {
-        matches!(self, Self::Same | Self::Drift)
+        matches!(self, Self::Same | Self::Drift | Self::Noted(_))
     }
 
     /// How much weight it has: of two the heavier counts, and of two equal ones the first.
@@ -160,9 +160,15 @@ impl ClientContext<'_> {
                     if v4.is_some() { (v4, bound.prefix_v4) } else { (v6, bound.prefix_v6) };
                 if shown != bound_to {
                     // Of a family of addresses that was not seen before, only the network tells.
-                    let is_first = bound_to.is_none();
-                    let address =
-                        if is_first { ContextRelation::Drift } else { changed(ContextSignal::Address) };
+                    let knows_one = bound.prefix_v4.or(bound.prefix_v6).is_some();
+                    let address = match (bound_to, changed(ContextSignal::Address)) {
+                        // Where another address is refused, one of a family that was not seen before must not get around it.
+                        (None, ContextRelation::Rejected(signal)) if knows_one => {
+                            ContextRelation::Changed(signal)
+                        }
+                        (None, _) => ContextRelation::Drift,
+                        (Some(_), relation) => relation,
+                    };
                     relation = relation.and(address);
                     if bound.network.is_some()
                         && self.network_of.is_some()

@@ -38,6 +38,8 @@ pub(crate) struct Fixed {
     pub(crate) strength: Strength,
     pub(crate) remembered: bool,
     pub(crate) context_changed: bool,
+    /// It was issued to a page that asks by itself: the user's next request is still owed to the idle timeout.
+    pub(crate) polled: bool,
     pub(crate) epoch: u64,
     pub(crate) claims_version: u64,
     pub(crate) authenticated_at: Timestamp,
@@ -67,7 +69,8 @@ impl SnapshotParts<'_> {
         out.byte(
             flag(self.subject.is_some(), HAS_SUBJECT)
                 | flag(fixed.remembered, REMEMBERED)
-                | flag(fixed.context_changed, CONTEXT_CHANGED),
+                | flag(fixed.context_changed, CONTEXT_CHANGED)
+                | flag(fixed.polled, POLLED),
         );
         out.byte(fixed.strength.to_byte());
         out.raw(&self.id.0);
@@ -100,6 +103,7 @@ impl Snapshot {
             strength: Strength::from_byte(strength)?,
             remembered: flags & REMEMBERED != 0,
             context_changed: flags & CONTEXT_CHANGED != 0,
+            polled: flags & POLLED != 0,
             epoch: reader.number()?,
             claims_version: reader.number()?,
             authenticated_at: Timestamp::from_millis(reader.number()?),
@@ -169,6 +173,7 @@ const FIXED: usize = 3 + 32 + 32 + 6 * 8;
 const HAS_SUBJECT: u8 = 1;
 const REMEMBERED: u8 = 2;
 const CONTEXT_CHANGED: u8 = 4;
+const POLLED: u8 = 8;
 
 #[cfg(test)]
 #[path = "../../tests/unit/snapshot.rs"]

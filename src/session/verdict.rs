@@ -5,7 +5,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot};
+use super::{
+    binding::ContextSignal, context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot,
+};
 use crate::{clock::Timestamp, id::StoredId};
 
 /// Why a request with authentic credentials is not let in.
@@ -17,7 +19,7 @@ pub enum Reason {
     /// The session is over: idle or absolute timeout, or the store does not know it.
     Expired,
     /// Another client than the one the session is bound to, by a signal that the binding policy rejects.
-    Context,
+    Context(ContextSignal),
     /// A renewal token that was used up.
     Reuse,
     /// The session has a newer id.
@@ -164,8 +166,8 @@ pub(crate) fn admit(
     if standing == Standing::Revoked {
         return Admission::Rejected(*opened.0.stored_id(), Reason::Revoked);
     }
-    if matches!(relation, ContextRelation::Rejected(_)) {
-        return Admission::Rejected(*opened.0.stored_id(), Reason::Context);
+    if let ContextRelation::Rejected(signal) = relation {
+        return Admission::Rejected(*opened.0.stored_id(), Reason::Context(signal));
     }
     let fresh_until = fixed.fresh_until.min(fixed.minted_at + fresh);
     if now >= fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {

@@ -26,6 +26,8 @@ pub(crate) struct Asking {
     /// The site itself or the user asks, by the browser's word: not another site.
     pub(crate) is_own: bool,
     pub(crate) path: Option<PathAndQuery>,
+    /// Its cookies must not count: it is no request to this site, or the browser should have withheld them.
+    pub(crate) out_of_place: bool,
     /// The browser asks on its own account, and nobody may ever look at the answer.
     pub(crate) speculative: bool,
     user_agent: Option<HeaderValue>,

@@ -73,21 +73,34 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
             })
         }
         _ if request.upgrade => keep(RotateAnswer::Upgrade(None)),
+        // The last renewal was of a page that asks by itself; this is the user.
+        RotationOutcome::Young | RotationOutcome::Echo
+            if request.active && row.rotation.rotated_at > row.renewed_at =>
+        {
+            prolong(&mut after, request, now);
+            request.keeper.sign(&request.id, &mut after);
+            Ok(RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) })
+        }
         RotationOutcome::Young | RotationOutcome::Echo | RotationOutcome::EchoRefused => keep(judged(row)),
         RotationOutcome::Won(_) | RotationOutcome::Again(_) | RotationOutcome::RolledBack(_) => {
             if !request.keeper.edit(&request.id, &mut after, now)? {
                 return keep(RotateAnswer::Tampered);
             }
-            let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
             if request.active {
-                after.renewed_at = now;
-                after.deadline = (now + idle).min(row.ends_at);
+                prolong(&mut after, request, now);
             }
             after.upgrades = 0;
             request.keeper.sign(&request.id, &mut after);
             Ok(RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) })
         }
     }
+}
+
+/// The user is there: the idle timeout begins anew.
+fn prolong(row: &mut Row, request: &RotateRequest<'_>, now: Timestamp) {
+    let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
+    row.renewed_at = now;
+    row.deadline = (now + idle).min(row.ends_at);
 }
 
 /// The row after a commit, for a row that is live; `None` if it takes none.

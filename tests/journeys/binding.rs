@@ -57,6 +57,10 @@ async fn a_strict_site_refuses_another_network_and_platform(stage: Stage) {
             assert_eq!(thief.ask(who).await.ok(), "nobody");
             assert_eq!(stage.events.names(), ["session_refused"]);
         }
+        let mut other_family = alice.clone();
+        other_family.address = "2001:db8::1".parse().unwrap();
+        assert_eq!(other_family.ask(recent).await.status, 403, "asked to step up, not let around it");
+        stage.forget();
         let mut updated = alice.clone();
         updated.user_agent = Some(FIREFOX_UPDATED);
         assert_eq!(updated.ask(who).await.ok(), "alice", "an update is no change");
@@ -73,7 +77,11 @@ async fn a_signal_that_is_only_noted_changes_nothing(stage: Stage) {
     assert_eq!(alice.visit(recent).await.ok(), "recent");
     let told = stage.events.take();
     assert!(matches!(told[..], [SessionEvent::ContextChanged(_, ContextSignal::Address)]), "{told:?}");
-    stage.pass(FRESH / 2);
+    // Of two renewals at once both are let in.
+    stage.pass(FRESH);
+    let before = alice.clone();
+    assert_eq!(alice.who().await, "alice");
+    assert_eq!(before.ask(who).await.ok(), "alice");
     assert!(alice.visit(details).await.ok().contains("\"context_changed\":false"));
 }
 
@@ -92,7 +100,7 @@ async fn another_address_of_the_same_network_is_no_change_where_networks_are_loo
         IpAddr::V4(_) => Some("AS64511".to_owned()),
         IpAddr::V6(_) => None,
     };
-    let stage = stage.rebuilt(|builder| builder.network(look_up));
+    let stage = stage.rebuilt(|builder| builder.network_lookup(look_up));
     stage.layer.ready().await.unwrap();
     let mut alice = stage.signed_in("alice").await;
     alice.address = IpAddr::from([192, 88, 99, 1]);
@@ -159,4 +167,7 @@ async fn a_handler_is_told_how_the_client_relates(stage: Stage) {
     assert_eq!(alice.ask(relation).await.ok(), "drift Some(192.0.2.1)");
     alice.address = IpAddr::from(ELSEWHERE);
     assert_eq!(alice.ask(relation).await.ok(), "changed Some(198.51.100.7)");
+    alice.user_agent = Some(CHROME);
+    assert_eq!(alice.ask(relation).await.ok(), "rejected Some(198.51.100.7)");
+    assert_eq!(alice.ask(relation).await.field("vary"), "Cookie");
 }

@@ -83,6 +83,22 @@ impl Browser {
         self.send(Method::GET, handler)
     }
 
+    /// The same at another path.
+    pub(crate) fn ask_at<H, T>(
+        &self,
+        path: &'static str,
+        handler: H,
+    ) -> impl Future<Output = Answer> + Send + use<H, T>
+    where
+        H: Handler<T, ()>,
+        T: 'static,
+    {
+        let app = Router::new().route(path, any(handler)).layer(self.stage.layer.clone());
+        let mut request = self.request(Method::GET);
+        *request.uri_mut() = http::Uri::from_static(path);
+        answer(app, request)
+    }
+
     /// The same with a POST.
     pub(crate) fn post<H, T>(&self, handler: H) -> impl Future<Output = Answer> + Send + use<H, T>
     where
@@ -103,19 +119,7 @@ impl Browser {
         T: 'static,
     {
         let app = Router::new().route("/", any(handler)).layer(self.stage.layer.clone());
-        let request = self.request(method);
-        async move {
-            let answered = async {
-                let response = app.oneshot(request).await.unwrap();
-                let (parts, body) = response.into_parts();
-                let body = body.collect().await.unwrap().to_bytes();
-                (parts, String::from_utf8(body.to_vec()).unwrap())
-            };
-            let (parts, body) =
-                tokio::time::timeout(LIMIT, answered).await.expect("an answer within the time limit");
-            let cookies = Lines::of(&parts.headers);
-            Answer { status: parts.status, headers: parts.headers, body, cookies }
-        }
+        answer(app, self.request(method))
     }
 
     /// Sends a request, and takes what the answer does to the jar.
@@ -162,6 +166,22 @@ impl Browser {
             request = request.header(*name, value.as_bytes());
         }
         request.extension(self.address).body(Body::empty()).unwrap()
+    }
+}
+
+/// What an application answers, within a time limit.
+fn answer(app: Router, request: Request<Body>) -> impl Future<Output = Answer> + Send {
+    async move {
+        let answered = async {
+            let response = app.oneshot(request).await.unwrap();
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            (parts, String::from_utf8(body.to_vec()).unwrap())
+        };
+        let (parts, body) =
+            tokio::time::timeout(LIMIT, answered).await.expect("an answer within the time limit");
+        let cookies = Lines::of(&parts.headers);
+        Answer { status: parts.status, headers: parts.headers, body, cookies }
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use http::Method;
 use portcullis::{
     BindingPolicy, CookiePolicy, CrossSite, KeyRing, MemoryStore, SessionLayer, SessionLayerBuilder,
-    Timeouts, cookie::CookieRule,
+    Timeouts,
+    cookie::CookieRule,
+    session::{ContextSignal, Reaction},
 };
 
 fn builder(origin: &str) -> SessionLayerBuilder {
@@ -139,13 +141,17 @@ fn a_layer_that_is_not_built_ties_the_store_to_no_ring() {
 #[test]
 fn rules_that_contradict_each_other_are_told_with_the_rest() {
     let all = builder("https://app.example.com")
-        .cookie_policy(CookiePolicy::enforce().except("__Host-a", CookieRule::Prefix, "because").except(
-            "theme",
-            CookieRule::HttpOnly,
-            " ",
-        ))
+        .cookie_policy(
+            CookiePolicy::enforce()
+                .except("__Host-a", CookieRule::Prefix, "because")
+                .except("theme", CookieRule::HttpOnly, " ")
+                .except("", CookieRule::Path, "because"),
+        )
         .cross_site(
-            CrossSite::enforce().trust_origin("https://other.example.com/").bypass(Method::POST, "/hooks/*"),
+            CrossSite::enforce()
+                .trust_origin("https://other.example.com/")
+                .trust_origin("http://localhost:3000")
+                .bypass(Method::POST, "/hooks/*"),
         )
         .polling_route("news")
         .seal_cookie("a b")
@@ -159,8 +165,12 @@ fn rules_that_contradict_each_other_are_told_with_the_rest() {
          exception out and give the cookie another name.\n\
          - cookie_policy: the exception for `theme` states no reason. Remedy: say why, for those who read the \
          configuration after you.\n\
+         - cookie_policy: `` is no cookie name. Remedy: write the cookie's name as it stands in its line, prefix \
+         included.\n\
          - cross_site: the trusted origin `https://other.example.com/`: it is more than scheme, host and port. Remedy: \
          write it as browsers show it: https://accounts.example.com.\n\
+         - cross_site: the trusted origin `http://localhost:3000`: it does not begin with https://. Remedy: write it as \
+         browsers show it: https://accounts.example.com.\n\
          - cross_site: the route `/hooks/*` is not one exact path. Remedy: write the path as it stands in the URL, \
          beginning with /; patterns are not taken.\n\
          - polling_route: `news` is not one exact path. Remedy: write the path as it stands in the URL, beginning with /; \
@@ -184,7 +194,7 @@ fn addresses_that_nobody_can_know_are_a_problem() {
     assert_eq!(
         refusal(
             site()
-                .trusted_proxies(["0.0.0.0/0", "::/0", "10.0.0.0/33", "proxy"])
+                .trusted_proxies(["0.0.0.0/0", "::/0", "::ffff:0:0/96", "10.0.0.0/33", "proxy"])
                 .client_ip_header("not a name")
                 .context_header("x ja4")
         ),
@@ -195,12 +205,15 @@ fn addresses_that_nobody_can_know_are_a_problem() {
          trusted may state any address.\n\
          - trusted_proxies: `::/0` is the whole internet. Remedy: name the networks your proxies are in: whoever is \
          trusted may state any address.\n\
+         - trusted_proxies: `::ffff:0:0/96` is the whole internet. Remedy: name the networks your proxies are in: whoever is \
+         trusted may state any address.\n\
          - trusted_proxies: `10.0.0.0/33` is no address and no network. Remedy: write an address or a network, such as \
          10.0.0.0/8 or fd00::/8.\n\
          - trusted_proxies: `proxy` is no address and no network. Remedy: write an address or a network, such as \
          10.0.0.0/8 or fd00::/8.\n\
-         - trusted_proxies: `not a name` is no header name. Remedy: name the one header that your proxy writes, such as \
-         x-forwarded-for or forwarded."
+         - client_ip_header: `not a name` is no header name. Remedy: name the one header that your proxy writes, such as \
+         x-forwarded-for or forwarded.\n\
+         - context_header: invalid HTTP header name. Remedy: name the header that the proxy writes."
     );
     assert_eq!(
         refusal(site().client_ip_header("forwarded").context_header("x-ja4")),
@@ -209,6 +222,16 @@ fn addresses_that_nobody_can_know_are_a_problem() {
          header says nothing.\n\
          - context_header: no proxy is trusted. Remedy: name the proxy with trusted_proxies(): any client could write the \
          header itself."
+    );
+    let says = BindingPolicy::default()
+        .on(ContextSignal::Network, Reaction::Reject)
+        .on(ContextSignal::Header, Reaction::Note);
+    assert_eq!(
+        refusal(site().binding(says)),
+        "the session layer cannot be built:\n\
+         - binding: networks count, and nobody looks them up. Remedy: call network_lookup(), or leave the reaction to \
+         Network out.\n\
+         - binding: a header counts, and none is named. Remedy: call context_header(), or leave the reaction to Header out."
     );
     let peer = |extensions: &http::Extensions| extensions.get::<std::net::IpAddr>().copied();
     let good = site().peer_address(peer).trusted_proxies(["10.0.0.0/8", "::1"]).context_header("x-ja4");

@@ -22,6 +22,8 @@ on_every_store!(
     a_route_that_is_bypassed_is_not_asked,
     a_report_lets_through_and_tells,
     cookies_that_should_have_been_withheld_do_not_count,
+    cookies_that_do_not_count_end_no_session,
+    a_route_that_is_bypassed_for_get_may_be_embedded,
     a_refusal_says_nothing_and_is_not_cached,
 );
 
@@ -205,6 +207,27 @@ async fn cookies_that_should_have_been_withheld_do_not_count(stage: Stage) {
         assert!(browser.ask(crate::handlers::write("a", "b")).await.cookies.is_empty());
     }
     assert_eq!(alice.who().await, "alice");
+}
+
+/// Otherwise SameSite on the server would let through what it is for: a sign-out that another site makes.
+async fn cookies_that_do_not_count_end_no_session(stage: Stage) {
+    let mut alice = stage.signed_in("alice").await;
+    let embedded = alice.with_field("sec-fetch-site", "cross-site").with_field("sec-fetch-mode", "no-cors");
+    let elsewhere = alice.with_field("host", "evil.example");
+    for browser in [&embedded, &elsewhere] {
+        assert!(browser.ask(logout).await.cookies.is_empty());
+        browser.ask(login("mallory")).await;
+    }
+    assert_eq!(alice.who().await, "alice");
+}
+
+/// A silent sign-in in a frame comes back through the identity provider: one route may be opened for it.
+async fn a_route_that_is_bypassed_for_get_may_be_embedded(stage: Stage) {
+    let stage = stage.rebuilt(|builder| builder.cross_site(CrossSite::enforce().bypass(Method::GET, "/")));
+    stage.layer.ready().await.unwrap();
+    let alice = stage.signed_in("alice").await;
+    let framed = alice.with_field("sec-fetch-site", "cross-site").with_field("sec-fetch-dest", "iframe");
+    assert_eq!(framed.with_field("sec-fetch-mode", "navigate").ask(who).await.ok(), "alice");
 }
 
 async fn a_refusal_says_nothing_and_is_not_cached(stage: Stage) {

@@ -3,7 +3,7 @@
 use axum::{Router, body::Body, routing::any};
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use portcullis::{AuthRejection, FormToken, extract::RequireFormToken};
+use portcullis::{AuthRejection, CrossSite, FormToken, extract::RequireFormToken};
 use tower::ServiceExt as _;
 
 use crate::{
@@ -124,6 +124,7 @@ async fn every_unsafe_request_wants_a_token(stage: Stage) {
             (&[FORM], &format!("{field}&form_token={good}"), StatusCode::FORBIDDEN),
             (&[("content-type", "text/plain")], &field, StatusCode::FORBIDDEN),
             (&[("x-form-token", "x"), FORM], &field, StatusCode::FORBIDDEN),
+            (&[("x-form-token", &good), ("x-form-token", "x")], "", StatusCode::FORBIDDEN),
             (&[("x-form-token", &good)], "", StatusCode::OK),
             (&[FORM], &field, StatusCode::OK),
         ] {
@@ -134,13 +135,19 @@ async fn every_unsafe_request_wants_a_token(stage: Stage) {
             );
         }
     }
-    for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
-        assert_eq!(post(&alice, method, &[], "").await.0, StatusCode::OK);
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::CONNECT] {
+        assert_ne!(post(&alice, method, &[], "").await.0, StatusCode::FORBIDDEN);
     }
     assert_eq!(
         post(&stage.browser(), Method::POST, &[FORM], "a=1").await.0,
         StatusCode::OK,
         "nobody has none"
+    );
+    let bypass = stage.rebuilt(|builder| builder.cross_site(CrossSite::enforce().bypass(Method::POST, "/")));
+    assert_eq!(
+        post(&alice.at(&bypass), Method::POST, &[FORM], "a=1").await.0,
+        StatusCode::OK,
+        "nor is a bypassed route asked"
     );
     let long = format!("form_token={good}&a={}", "x".repeat(3_000_000));
     assert_eq!(post(&alice, Method::POST, &[FORM], &long).await.0, StatusCode::PAYLOAD_TOO_LARGE);

@@ -5,7 +5,10 @@ use std::net::IpAddr;
 use axum::{Router, body::Body, routing::any};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use portcullis::{AuthError, ClientContext, SessionEvent, events::Misplaced};
+use portcullis::{
+    AuthError, ClientContext, SessionEvent,
+    events::{Misplaced, UnknownAddress},
+};
 use tower::ServiceExt as _;
 
 use crate::{
@@ -79,6 +82,7 @@ async fn a_request_over_plain_http_is_nobody_s_and_gets_no_cookie(stage: Stage) 
         assert!(answer.cookies.is_empty());
         assert_eq!(stage.events.take(), [SessionEvent::Misplaced(Misplaced::Scheme)]);
         let removed = plain.ask(logout).await;
+        assert_eq!(removed.status, StatusCode::MISDIRECTED_REQUEST);
         assert!(removed.cookies.is_empty(), "not even a removal: a browser ignores it there");
         stage.events.take();
         alice = stage.signed_in("alice").await;
@@ -188,6 +192,8 @@ async fn the_client_is_found_from_the_right_past_trusted_proxies(stage: Stage) {
         ("for=203.0.113.5;proto=https", "203.0.113.5"),
         ("for=1.2.3.4, For=\"[2001:db8::1]:443\"", "2001:db8::1"),
         ("for=\"open, for=203.0.113.5", "203.0.113.5"),
+        (";for=203.0.113.5", "203.0.113.5"),
+        ("for=192.0.2.9;host=\"a,for=6.6.6.6;x=\";proto=https", "unknown"),
         ("for=203.0.113.5, for=unknown", "unknown"),
         ("for=203.0.113.5, for=_hidden", "unknown"),
         ("proto=https", "unknown"),
@@ -208,6 +214,12 @@ async fn a_proxy_that_does_not_say_is_told_of(stage: Stage) {
     stage.forget();
     let mut silent = alice.clone();
     silent.fields.clear();
-    assert_eq!(silent.ask(who).await.ok(), "alice");
-    assert_eq!(stage.events.names(), ["client_address_unknown", "session_context_changed"]);
+    for _ in 0..3 {
+        assert_eq!(silent.ask(who).await.ok(), "alice");
+    }
+    assert_eq!(stage.events.names(), ["client_address_unknown", "session_context_changed"], "told once");
+    let unserved = stage.rebuilt(|builder| builder.peer_address(|_| None));
+    assert_eq!(unserved.browser().ask(who).await.ok(), "nobody");
+    assert_eq!(stage.events.take(), [SessionEvent::ClientAddressUnknown(UnknownAddress::Peer)]);
+    assert!(UnknownAddress::Peer.remedy().contains("into_make_service_with_connect_info"));
 }

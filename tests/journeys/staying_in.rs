@@ -32,6 +32,7 @@ on_every_store!(
     a_post_is_no_socket,
     a_value_nested_too_deeply_is_no_alarm,
     a_page_that_asks_for_news_keeps_nobody_signed_in,
+    who_works_beside_a_polling_page_stays_signed_in,
 );
 
 async fn a_lowered_fresh_brings_no_logged_out_cookie_back(stage: Stage) {
@@ -319,4 +320,32 @@ async fn a_page_that_asks_for_news_keeps_nobody_signed_in(stage: Stage) {
         }
         assert_eq!(alice.who().await, if stays { "alice" } else { "nobody" });
     }
+}
+
+/// The page polls all the time, and the user clicks now and then: it is the clicks that count.
+async fn who_works_beside_a_polling_page_stays_signed_in(stage: Stage) {
+    let stage = stage.rebuilt(|builder| builder.polling_route("/news"));
+    stage.layer.ready().await.unwrap();
+    let mut alice = stage.signed_in("alice").await;
+    let mut polls = 0;
+    // A poll is always the first after `fresh`, and a click follows a moment later, also within the grace.
+    for click_after in [1, 20, 60, 1, 1, 29, 31, 1].map(Duration::from_secs).into_iter().cycle().take(32) {
+        stage.pass(FRESH);
+        let poll = alice.ask_at("/news", who).await;
+        assert_eq!(poll.ok(), "alice");
+        polls += usize::from(poll.cookies.sets(RENEWAL).is_some());
+        alice.take(&poll);
+        stage.pass(click_after);
+        assert_eq!(alice.who().await, "alice");
+    }
+    assert_eq!(polls, 32, "the polls renewed");
+    // A store that is silent, or a lost token, takes nothing from a fresh cookie.
+    stage.pass(FRESH);
+    let poll = alice.ask_at("/news", who).await;
+    alice.take(&poll);
+    stage.pass(GRACE);
+    stage.store.goes_down();
+    assert_eq!(alice.ask(who).await.ok(), "alice");
+    stage.store.comes_back();
+    assert_eq!(alice.with_jar(alice.jar.without(RENEWAL)).ask(who).await.ok(), "alice");
 }

@@ -69,13 +69,13 @@ fn what_counts_as_the_same_client() {
 }
 
 #[test]
-fn only_drift_moves_and_only_same_and_drift_are_tolerated() {
+fn only_drift_moves_and_what_is_only_noted_is_tolerated() {
     use ContextRelation::{Changed, Drift, Noted, Rejected, Same};
     let signal = ContextSignal::Address;
     for (relation, moves, tolerated) in [
         (Same, false, true),
         (Drift, true, true),
-        (Noted(signal), false, false),
+        (Noted(signal), false, true),
         (Changed(signal), false, false),
         (Rejected(signal), false, false),
     ] {

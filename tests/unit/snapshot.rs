@@ -8,6 +8,7 @@ fn fixed() -> Fixed {
         strength: Strength::Context,
         remembered: true,
         context_changed: true,
+        polled: false,
         epoch: 3,
         claims_version: 4,
         authenticated_at: Timestamp::from_millis(5),

@@ -21,6 +21,7 @@ fn opened(fresh_until: u64, ends_at: u64) -> Opened {
         strength: Strength::Context,
         remembered: false,
         context_changed: false,
+        polled: false,
         epoch: 0,
         claims_version: 0,
         authenticated_at: at(MINTED),
@@ -43,7 +44,7 @@ fn judge(opened: Opened, now: u64, relation: ContextRelation, standing: Standing
         Admission::Admitted(_) => "admitted",
         Admission::Stale(_) => "stale",
         Admission::Rejected(_, Reason::Revoked) => "revoked",
-        Admission::Rejected(_, Reason::Context) => "context",
+        Admission::Rejected(_, Reason::Context(_)) => "context",
         Admission::Rejected(..) => "rejected",
     }
 }

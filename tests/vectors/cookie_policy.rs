@@ -24,7 +24,8 @@ fn sending(origin: &Origin) -> Sending<'_> {
 /// What becomes of one line: its text, or the rule for which it is dropped; and the rules that were broken.
 fn enforced(line: &str) -> (Result<String, CookieRule>, Vec<CookieRule>) {
     let origin = origin();
-    let (kept, findings) = CookiePolicy::enforce().apply(&[line.as_bytes()], sending(&origin), &[]);
+    let (kept, findings) =
+        CookiePolicy::enforce().apply(&[line.as_bytes()], sending(&origin), &[], |_| false);
     let rules: Vec<_> = findings.iter().map(|finding| finding.rule).collect();
     let [kept] = kept.as_slice() else { panic!("one line in, one out") };
     match kept {
@@ -131,13 +132,19 @@ fn exceptions_are_by_name_and_rule() {
         "a page embedded in partners' sites",
     );
     let kept = |line: &str| {
-        let (kept, _) = policy.apply(&[line.as_bytes()], sending(&origin), &[]);
+        let (kept, _) = policy.apply(&[line.as_bytes()], sending(&origin), &[], |_| false);
         kept[0].as_deref().map(|line| String::from_utf8(line.to_vec()).unwrap())
     };
     assert_eq!(kept("theme=x; Path=/").as_deref(), Some("theme=x; Path=/; Secure; SameSite=Lax"));
     assert_eq!(kept("Theme=x; Path=/").as_deref(), Some("Theme=x; Path=/; Secure; HttpOnly; SameSite=Lax"));
     let embedded = "__Host-embed=x; Path=/; Secure; HttpOnly; SameSite=None; Partitioned";
     assert_eq!(kept(embedded).as_deref(), Some(embedded));
+    let unstated = kept("__Host-embed=x; Path=/; Secure; HttpOnly");
+    assert_eq!(
+        unstated.as_deref(),
+        Some("__Host-embed=x; Path=/; Secure; HttpOnly; SameSite=Lax"),
+        "stated in any case"
+    );
     assert_eq!(policy.check(), []);
     let wrong =
         CookiePolicy::enforce().except("a", CookieRule::Prefix, "because").except("b", CookieRule::Path, " ");
@@ -168,7 +175,7 @@ fn of_two_lines_for_one_cookie_the_last_counts() {
     ] {
         let lines = lines.map(|line| format!("{line}{end}"));
         let bytes: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
-        let (kept, findings) = CookiePolicy::enforce().apply(&bytes, sending(&origin), &[]);
+        let (kept, findings) = CookiePolicy::enforce().apply(&bytes, sending(&origin), &[], |_| false);
         assert_eq!(kept.iter().map(Option::is_some).collect::<Vec<_>>(), left, "{lines:?}");
         assert!(findings.iter().all(|finding| finding.rule == CookieRule::Repeated), "{findings:?}");
     }
@@ -180,13 +187,13 @@ fn report_touches_nothing_but_the_sessions_names() {
     let lines: [&[u8]; 3] = [b"a=b", b"c=b c", b"__HOST-http-session=x; Path=/; Secure"];
     let reserved = ["__Host-Http-session"];
     for (policy, found) in [(CookiePolicy::report(), 6), (CookiePolicy::off(), 1)] {
-        let (kept, findings) = policy.apply(&lines, sending(&origin), &reserved);
+        let (kept, findings) = policy.apply(&lines, sending(&origin), &reserved, |_| false);
         assert_eq!(kept, [Some(Cow::Borrowed(lines[0])), Some(Cow::Borrowed(lines[1])), None]);
         assert_eq!(findings.len(), found, "{findings:?}");
     }
     let cross_site = Sending { cross_site: true, ..sending(&origin) };
     let line: &[u8] = b"a=b; Path=/; Secure; HttpOnly; SameSite=Lax";
-    let (kept, findings) = CookiePolicy::enforce().apply(&[line], cross_site, &[]);
+    let (kept, findings) = CookiePolicy::enforce().apply(&[line], cross_site, &[], |_| false);
     assert_eq!((kept, findings[0].rule), (vec![None], CookieRule::CrossSite));
 }
 
@@ -195,8 +202,75 @@ fn a_finding_names_the_cookie_and_never_its_value() {
     let origin = origin();
     let name = format!("n\u{e9}{}", "x".repeat(100));
     let line = format!("{name}=s3cret; Path=/");
-    let (_, findings) = CookiePolicy::enforce().apply(&[line.as_bytes()], sending(&origin), &[]);
+    let (_, findings) = CookiePolicy::enforce().apply(&[line.as_bytes()], sending(&origin), &[], |_| false);
     let shown = findings[0].to_string();
     assert!(shown.contains("n\\xc3\\xa9x") && shown.len() < 200 && !shown.contains("s3cret"), "{shown}");
     assert!(shown.contains("Remedy: "), "{shown}");
+}
+
+/// Found by a reviewer: a client chooses the path of its request, and `;` may stand in it.
+#[test]
+fn the_path_of_a_request_adds_no_attributes() {
+    let origin = origin();
+    let long = format!("/{}/x", "a".repeat(4100));
+    for path in ["/x;Domain=example.com;Path=/;Max-Age=34560000/y", "/a b/c", "/\"/c", long.as_str()] {
+        let sending = Sending { path, ..sending(&origin) };
+        let (kept, findings) = CookiePolicy::enforce().apply(&[b"a=b"], sending, &[], |_| false);
+        assert_eq!(kept[0].as_deref(), Some(&b"a=b; Secure; HttpOnly; SameSite=Lax"[..]), "{path}");
+        assert!(findings.iter().all(|finding| finding.rule != CookieRule::Path), "a browser defaults it");
+    }
+}
+
+/// What removes a cookie still removes it.
+#[test]
+fn a_removal_stays_a_removal() {
+    for (line, mended) in [
+        (
+            "a=; Path=/; Expires=Mon, 01 Jan 1601 00:00:00 GMT",
+            "a=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Secure; HttpOnly; SameSite=Lax",
+        ),
+        (
+            "a=; Path=/; Expires=Sun, 31 Dec 1899 23:59:59 GMT",
+            "a=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Secure; HttpOnly; SameSite=Lax",
+        ),
+        (
+            "old=; Path=/; Secure; HttpOnly; SameSite=None; Partitioned; Max-Age=0",
+            "old=; Path=/; Secure; HttpOnly; SameSite=None; Partitioned; Max-Age=0",
+        ),
+        (
+            "old=; Path=/; Secure; HttpOnly; Partitioned; Max-Age=0",
+            "old=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=None; Partitioned",
+        ),
+    ] {
+        assert_eq!(enforced(line).0.as_deref(), Ok(mended), "{line}");
+    }
+    let origin = origin();
+    let policy = CookiePolicy::enforce().except("e", CookieRule::SameSite, "an embedded page");
+    let line: &[u8] = b"e=1; Path=/; Secure; HttpOnly; Partitioned";
+    let (kept, _) = policy.apply(&[line], sending(&origin), &[], |_| false);
+    assert_eq!(kept[0].as_deref(), Some(&b"e=1; Path=/; Secure; HttpOnly; SameSite=None; Partitioned"[..]));
+}
+
+/// A later line that is dropped itself takes no other's place.
+#[test]
+fn of_two_lines_one_is_left() {
+    let origin = origin();
+    for later in [&b"theme=a b; Path=/"[..], b"theme=x; Path=/; Domain=evil.test"] {
+        let lines: [&[u8]; 2] = [b"theme=light; Path=/; Secure; HttpOnly; SameSite=Lax", later];
+        let (kept, _) = CookiePolicy::enforce().apply(&lines, sending(&origin), &[], |_| false);
+        assert_eq!(kept, [Some(Cow::Borrowed(lines[0])), None]);
+    }
+}
+
+/// A cookie without a name arrives as what its value says.
+#[test]
+fn a_nameless_cookie_is_not_ours_whatever_the_policy() {
+    let origin = origin();
+    for line in [&b"=__Host-Http-session=x"[..], b"__host-http-session", b"=__HOST-Http-session"] {
+        for policy in [CookiePolicy::enforce(), CookiePolicy::report(), CookiePolicy::off()] {
+            let (kept, findings) =
+                policy.apply(&[line], sending(&origin), &["__Host-Http-session"], |_| false);
+            assert_eq!((kept, findings[0].rule), (vec![None], CookieRule::Reserved));
+        }
+    }
 }

@@ -180,6 +180,7 @@ impl Registry {
             strength: if private.dormant { Strength::Remembered } else { Strength::Context },
             remembered: row.remembered,
             context_changed: private.context_changed,
+            polled: row.rotation.rotated_at > row.renewed_at,
             epoch: row.epoch,
             claims_version: row.claims_version,
             authenticated_at: row.authenticated_at,
