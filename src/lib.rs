@@ -22,7 +22,7 @@
 //!
 //! ```text
 //! 1 service    one instant is read from the clock; everything after uses it
-//! 2 place      another Host, or plain HTTP: nobody, no cookie
+//! 2 place      another Host, or a proxy says plain HTTP: nobody, no cookie of ours
 //! 3 cross_site what another site made the browser send, and could change something: 403
 //!   request    the Cookie header is searched byte for byte; the session cookie is opened
 //!   no cookie  anonymous; no store call; a session is created only if the handler writes one
@@ -45,7 +45,7 @@
 //!                  the feature `axum`)
 //! middleware/  [8] the tower layer: builder, service, request, response, login and logout, cross-site checks, proxies,
 //!                  the application's cookies on their way out and in, diagnosis, JWKS
-//! store/       [7] the Store trait and its promises; memory, SQLite; sealing at rest; the bridge to `Session`
+//! store/       [7] the Store trait and its promises; memory, SQLite, Redis, PostgreSQL; sealing at rest; the bridge to `Session`
 //! events/      [6] what happened, for those who watch
 //! session/     [5] the rules, pure: timeouts, context, binding, snapshot, renewal token, form token, rotation, verdict
 //! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed, policy
@@ -70,7 +70,7 @@
 //! | other platform or network | noted; [`RequireRecentAuth`] refuses | people travel, and so do copied cookies |
 //! | unsafe request from another origin | 403 | [`CrossSite`]: a login is forged as well as a payment |
 //! | cookies of the application | mended or dropped | [`CookiePolicy`]: browsers default to something weaker |
-//! | another Host, plain HTTP | nobody, no cookie | a cookie would go where it does not belong |
+//! | another Host, or a proxy that says plain HTTP | nobody, no cookie of ours | it would go where it does not belong |
 //! | store silent for 250 ms | 503 | never signed out, never let in; [`Outage`] has the settings |
 //!
 //! # Features
@@ -95,16 +95,17 @@ pub mod middleware;
 pub mod session;
 pub mod store;
 
-pub use cookie::SameSite;
-pub use cookie::{CookiePolicy, CookieRule};
+pub use cookie::{CookiePolicy, CookieRule, SameSite};
 pub use crypto::{KeyRing, KeyRingError, KeyState};
 pub use events::{EventSink, SessionEvent};
+#[cfg(feature = "axum")]
+pub use extract::RequireFormToken;
 pub use extract::{Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireRecentAuth};
 pub use id::SessionRef;
 pub use middleware::{
     AuthError, ClearSiteData, ConfigError, CrossSite, Problem, SessionInfo, SessionLayer, SessionLayerBuilder,
 };
-pub use session::{BindingPolicy, Strength, Timeouts};
+pub use session::{BindingPolicy, ContextSignal, Reaction, Strength, Timeouts};
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]

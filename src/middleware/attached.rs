@@ -2,7 +2,7 @@
 
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use tower_sessions_core::Session;
 
 use super::{
@@ -100,7 +100,8 @@ impl Attached {
     }
 
     /// Whether the site does not ask where a request by `method` to this route comes from.
-    pub(crate) fn is_bypassed(&self, method: &Method) -> bool {
+    #[cfg(feature = "axum")]
+    pub(crate) fn is_bypassed(&self, method: &http::Method) -> bool {
         let path = self.data.asking.path.as_ref().map_or("/", |path| path.path());
         self.site.cross_site.bypasses(method, path)
     }

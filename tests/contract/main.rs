@@ -99,6 +99,7 @@ macro_rules! hold_to_contract {
                     every_combination_is_judged_as_by_the_pure_table,
                     a_renewal_moves_the_deadline_by_the_idle_timeout_up_to_the_end,
                     a_renewal_without_activity_leaves_the_deadline,
+                    the_user_prolongs_what_a_polling_page_has_renewed,
                     three_socket_upgrades_are_admitted_per_generation,
                     a_socket_upgrade_changes_nothing_but_its_count,
                     a_socket_upgrade_with_another_token_is_refused,

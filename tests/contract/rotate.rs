@@ -173,6 +173,21 @@ pub(crate) async fn a_renewal_without_activity_leaves_the_deadline(stage: Stage)
     assert!(stage.is_gone(id(1)).await);
 }
 
+/// The page has renewed, and the user clicks within the grace: nothing rotates, and the deadline moves.
+pub(crate) async fn the_user_prolongs_what_a_polling_page_has_renewed(stage: Stage) {
+    let before = stage.create(id(1), stage.row()).await;
+    stage.clock.advance(GRACE);
+    let polls = RotateRequest { active: false, ..renewal(id(1), before.rotation.issued) };
+    let (_, polled) = stage.judge(polls).await;
+    stage.clock.advance(MILLI);
+    for presented in [polled.rotation.issued, before.rotation.issued] {
+        let (outcome, row) = stage.judge(renewal(id(1), presented)).await;
+        assert!(matches!(outcome, RotationOutcome::Young | RotationOutcome::Echo), "{outcome:?}");
+        assert_eq!((row.rotation, row.deadline), (polled.rotation, stage.now() + IDLE));
+        assert_eq!(stage.loaded(id(1)).await, row);
+    }
+}
+
 fn upgrade(generation: u64) -> RotateRequest<'static> {
     RotateRequest { upgrade: true, ..renewal(id(1), generation) }
 }

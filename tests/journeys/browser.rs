@@ -170,19 +170,16 @@ impl Browser {
 }
 
 /// What an application answers, within a time limit.
-fn answer(app: Router, request: Request<Body>) -> impl Future<Output = Answer> + Send {
-    async move {
-        let answered = async {
-            let response = app.oneshot(request).await.unwrap();
-            let (parts, body) = response.into_parts();
-            let body = body.collect().await.unwrap().to_bytes();
-            (parts, String::from_utf8(body.to_vec()).unwrap())
-        };
-        let (parts, body) =
-            tokio::time::timeout(LIMIT, answered).await.expect("an answer within the time limit");
-        let cookies = Lines::of(&parts.headers);
-        Answer { status: parts.status, headers: parts.headers, body, cookies }
-    }
+async fn answer(app: Router, request: Request<Body>) -> Answer {
+    let answered = async {
+        let response = app.oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (parts, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let (parts, body) = tokio::time::timeout(LIMIT, answered).await.expect("an answer within the time limit");
+    let cookies = Lines::of(&parts.headers);
+    Answer { status: parts.status, headers: parts.headers, body, cookies }
 }
 
 impl Answer {
