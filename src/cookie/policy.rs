@@ -44,8 +44,8 @@ enum Mode {
 ///     .except("theme", CookieRule::HttpOnly, "theme.js reads it before the first paint");
 /// ```
 ///
-/// A response without Set-Cookie costs one look at its headers; a line costs about 3,000 instructions, one that is mended
-/// 5,600. A response that sets a cookie and says nothing of caches gets `Cache-Control: private, no-store`.
+/// A response without Set-Cookie costs one look at its headers; a line costs about 3,300 instructions, one that is mended
+/// 6,300. A response that sets a cookie and says nothing of caches gets `Cache-Control: private, no-store`.
 #[derive(Debug, Clone)]
 pub struct CookiePolicy {
     mode: Mode,

@@ -15,7 +15,7 @@ use crate::{
 on_every_store!(
     a71_two_users_on_the_streams_of_one_connection,
     a25_under_another_authority,
-    a32_a_change_from_another_site_over_http2,
+    a32_over_http2_a_change_from_another_site,
 );
 
 type Connection = SendRequest<Empty<Bytes>>;
@@ -121,7 +121,7 @@ async fn a25_under_another_authority(lab: Lab) {
     }
 }
 
-async fn a32_a_change_from_another_site_over_http2(lab: Lab) {
+async fn a32_over_http2_a_change_from_another_site(lab: Lab) {
     let alice = lab.signed_in("alice").await;
     let connection = connect(&lab).await;
     for (fields, expected) in [

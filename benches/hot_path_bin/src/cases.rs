@@ -117,8 +117,6 @@ async fn portcullis(name: &str, iterations: u64) -> u64 {
             Case { app, proof, request: signed_in }
         }
         "portcullis_set_cookie_mended" => {
-            // An event for each of HttpOnly and SameSite.
-            expected.other = 2 * iterations;
             let (app, proof) = (site.app(handlers::set_loose_cookie), site.app(handlers::identity));
             Case { app, proof, request: signed_in }
         }
@@ -152,7 +150,13 @@ async fn portcullis(name: &str, iterations: u64) -> u64 {
         _ => panic!("there is no case called {name}"),
     };
     let allocations = case.run(iterations).await;
-    assert_eq!(site.events.take(), expected, "{name} led to other events");
+    let mut events = site.events.take();
+    if name == "portcullis_set_cookie_mended" {
+        // Of HttpOnly and of SameSite, told once in some minutes.
+        assert!(events.other >= 2, "{name} was not told of");
+        events.other = 0;
+    }
+    assert_eq!(events, expected, "{name} led to other events");
     allocations
 }
 
