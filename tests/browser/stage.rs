@@ -1,0 +1,144 @@
+//! What each test plays on: a lab behind the proxy, pages, and one real browser. One test at a time.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::{
+    driver::{Browser, Kind},
+    jar::{RENEWAL, SESSION},
+    lab::{Flags, Lab},
+    pages::Pages,
+    seen::Seen,
+};
+
+/// The application, its sibling, and another site.
+pub(crate) const APP: &str = "https://app.site.test";
+pub(crate) const SIBLING: &str = "https://evil.site.test";
+pub(crate) const OTHER: &str = "https://other.test";
+
+/// A page of the application on which scripts can run.
+pub(crate) const DESK: &str = "https://app.site.test/pages/desk";
+
+/// Everything a test needs.
+pub(crate) struct Stage {
+    pub(crate) browser: Browser,
+    pub(crate) lab: Lab,
+    pub(crate) seen: Seen,
+    pages: Pages,
+    runtime: Runtime,
+}
+
+/// Plays a story in a browser. Outside `tests/browsers`, or without that browser, it is left out.
+pub(crate) fn play(kind: Kind, story: fn(&mut Stage)) {
+    let Some(folder) = folder() else { return };
+    if kind.missing().is_some() {
+        return;
+    }
+    let _one_at_a_time = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Runtime::new().expect("a runtime");
+    let pages = Pages::start(&runtime);
+    pages.put(DESK, "desk", &[]);
+    let lab = Lab::start(&Flags::memory().with(&["--listen", "127.0.0.1:3000"]));
+    let seen = Seen::new(&folder);
+    let mut stage = Stage { browser: Browser::start(kind, &folder), lab, seen, pages, runtime };
+    let played = catch_unwind(AssertUnwindSafe(|| story(&mut stage)));
+    if played.is_err() {
+        eprintln!("{kind}: the application has answered {:#?}", stage.seen.all());
+        eprintln!("its log:\n{}", stage.lab.log());
+    }
+    stage.browser.close();
+    if let Err(panic) = played {
+        resume_unwind(panic);
+    }
+}
+
+/// The folder of `tests/browsers`, if this runs in there.
+pub(crate) fn folder() -> Option<PathBuf> {
+    std::env::var_os("PORTCULLIS_TEST_BROWSERS").map(PathBuf::from)
+}
+
+impl Stage {
+    /// Which browser this is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.browser.kind
+    }
+
+    /// Puts a page somewhere and goes there.
+    pub(crate) fn open_page(&mut self, url: &str, html: &str) {
+        self.pages.put(url, html, &[]);
+        self.browser.open(url);
+    }
+
+    /// Goes to a page that sets cookies with these lines.
+    pub(crate) fn toss(&mut self, url: &str, lines: &[&[u8]]) {
+        self.pages.put(url, "tossed", lines);
+        self.browser.open(url);
+    }
+
+    /// Sends a request from a page of the application, and gives the status.
+    pub(crate) fn fetch(&mut self, method: &str, path: &str, form: Option<&str>) -> u64 {
+        self.browser.open(DESK);
+        self.fetch_here(method, path, form)
+    }
+
+    /// The same from the page that is open.
+    pub(crate) fn fetch_here(&mut self, method: &str, path: &str, form: Option<&str>) -> u64 {
+        let form =
+            form.map_or_else(String::new, |form| format!("body: new URLSearchParams({}),", json!(form)));
+        let script = format!(
+            "const answer = await fetch({}, {{ method: {}, {form} }}); return answer.status;",
+            json!(path),
+            json!(method)
+        );
+        self.browser.run(&script).as_u64().expect("a status")
+    }
+
+    /// Signs in with the login form of the application.
+    pub(crate) fn sign_in(&mut self, user: &str) {
+        assert_eq!(self.fetch("POST", "/login", Some(&format!("user={user}"))), 204);
+    }
+
+    /// Who the application says this is, on its own page.
+    pub(crate) fn who(&mut self) -> Option<String> {
+        self.browser.open(&format!("{APP}/"));
+        let page: serde_json::Value = serde_json::from_str(&self.text()).expect("JSON");
+        page["user"].as_str().map(str::to_owned)
+    }
+
+    /// How many cookies of each name arrive when the address of the application is typed.
+    pub(crate) fn arrived(&mut self) -> BTreeMap<String, usize> {
+        self.browser.open(&format!("{APP}/lab/arrived"));
+        serde_json::from_str(&self.text()).expect("JSON")
+    }
+
+    /// What the open page says, which is plain text.
+    pub(crate) fn text(&mut self) -> String {
+        let text = self.browser.run("return document.querySelector('pre').textContent");
+        text.as_str().expect("a text").to_owned()
+    }
+
+    /// What a script of the open page sees of cookies.
+    pub(crate) fn script_sees(&mut self) -> String {
+        self.browser.run("return document.cookie").as_str().expect("a text").to_owned()
+    }
+
+    /// Moves the clock of the application.
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.runtime.block_on(self.lab.pass(seconds));
+    }
+}
+
+/// The two cookies, each once, and nothing else.
+pub(crate) fn ours() -> BTreeMap<String, usize> {
+    [SESSION, RENEWAL].map(|name| (name.to_owned(), 1)).into()
+}
+
+/// Two browsers at once would be slower than one after the other; and the ports are the proxy's.
+static STAGE: Mutex<()> = Mutex::new(());
