@@ -22,11 +22,8 @@ fn a_form_into_a_new_window_reaches_its_own_site(stage: &mut Stage) {
 /// Its `Origin` is null.
 fn a_form_of_a_page_without_referrer_reaches_its_own_site(stage: &mut Stage) {
     stage.sign_in("alice");
-    let form = "<meta name=referrer content=no-referrer>\
-                <form method=post action=/data/note><button>go</button></form>";
-    stage.open_page(&format!("{APP}/pages/form"), form);
-    stage.browser.click("button");
-    let request = stage.seen.wait("POST", "/data/note");
+    let policy = "<meta name=referrer content=no-referrer>";
+    let request = stage.submit(&format!("{APP}/pages/form"), "/data/note", policy);
     assert_eq!((request.status, request.origin.as_str()), (204, "null"), "{request:?}");
     assert_eq!(request.site, "same-origin");
     assert_eq!(stage.fetch("GET", "/data/note", None), 200);

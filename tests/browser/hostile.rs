@@ -74,9 +74,6 @@ fn a_foreign_page_gets_no_socket(stage: &mut Stage) {
 
 /// Has a page of `origin` send a form of these fields, which is refused.
 fn submit(stage: &mut Stage, origin: &str, path: &str, fields: &str) {
-    stage.seen.forget();
-    let form = format!("<form method=post action={APP}{path}>{fields}<button>go</button></form>");
-    stage.open_page(&format!("{origin}/pages/form"), &form);
-    stage.browser.click("button");
-    assert_eq!(stage.seen.wait("POST", path).status, 403, "{origin}");
+    let request = stage.submit(&format!("{origin}/pages/form"), path, fields);
+    assert_eq!(request.status, 403, "{origin}: {request:?}");
 }

@@ -11,11 +11,11 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::{
-    driver::{Browser, Kind},
+    driver::{Browser, Kind, poll},
     jar::{RENEWAL, SESSION},
     lab::{Flags, Lab},
     pages::Pages,
-    seen::Seen,
+    seen::{Request, Seen},
 };
 
 /// The application, its sibling, and another site.
@@ -80,6 +80,22 @@ impl Stage {
     pub(crate) fn toss(&mut self, url: &str, lines: &[&[u8]]) {
         self.pages.put(url, "tossed", lines);
         self.browser.open(url);
+    }
+
+    /// Has a page at `url` submit a form of these fields by a click, waits for the answer and until it is shown.
+    pub(crate) fn submit(&mut self, url: &str, action: &str, fields: &str) -> Request {
+        self.seen.forget();
+        let form = format!("<form method=post action={APP}{action}>{fields}<button>go</button></form>");
+        self.open_page(url, &form);
+        self.browser.click("button");
+        let request = self.seen.wait("POST", action);
+        if request.status != 204 {
+            // What is shown instead may be a page of the browser's own, in which no script runs.
+            let is_there = "return document.querySelector('button') != null";
+            let gone = poll(|| (self.browser.try_run(is_there) != Ok(true.into())).then_some(()));
+            gone.expect("the answer is shown");
+        }
+        request
     }
 
     /// Sends a request from a page of the application, and gives the status.

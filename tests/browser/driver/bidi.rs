@@ -5,7 +5,10 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client::client};
 
-use super::{PATIENCE, process::Process};
+use super::{
+    PATIENCE,
+    process::{Process, poll},
+};
 
 /// A session of Firefox.
 #[derive(Debug)]
@@ -32,10 +35,19 @@ impl Bidi {
         Ok(new)
     }
 
+    /// Firefox is not asked to say when the page is there: it may never do, where another navigation was under way.
     pub(crate) fn navigate(&mut self, url: &str) -> Result<(), String> {
-        let tab = &self.tab;
-        let to = json!({ "context": tab, "url": url, "wait": "complete" });
-        self.ask("browsingContext.navigate", &to).map(drop)
+        // A mark on the page that is left, which may be the same one.
+        let _ = self.run("window.isLeft = true");
+        self.ask("browsingContext.navigate", &json!({ "context": self.tab, "url": url, "wait": "none" }))?;
+        let question = format!(
+            "return !window.isLeft && document.readyState == 'complete' && location.href == {}",
+            json!(url)
+        );
+        let there = poll(|| self.run(&question).ok().filter(|there| *there == true));
+        there
+            .map(drop)
+            .ok_or_else(|| format!("the page does not come, but {:?}", self.run("return location.href")))
     }
 
     /// Runs an async function of this body.

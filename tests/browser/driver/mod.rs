@@ -220,4 +220,4 @@ fn mini_browser() -> Option<String> {
 }
 
 /// How long a page may take, or a script in it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);

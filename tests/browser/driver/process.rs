@@ -69,9 +69,9 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Asks until there is an answer, for half a minute.
+/// Asks until there is an answer, for a minute and longer where asking takes time.
 pub(crate) fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
-    for _ in 0..600 {
+    for _ in 0..1200 {
         if let Some(answer) = ask() {
             return Some(answer);
         }
