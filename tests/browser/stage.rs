@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use crate::{
     driver::{Browser, Kind, poll},
     jar::{RENEWAL, SESSION},
-    lab::{Flags, Lab},
+    lab::{self, Flags, Lab},
     pages::Pages,
     seen::{Request, Seen},
 };
@@ -143,6 +143,12 @@ impl Stage {
     /// What a script of the open page sees of cookies.
     pub(crate) fn script_sees(&mut self) -> String {
         self.browser.run("return document.cookie").as_str().expect("a text").to_owned()
+    }
+
+    /// Has a made-up browser visit the application past the proxy.
+    pub(crate) fn visit(&self, browser: &mut lab::Browser, method: &str, path: &str, body: &str) {
+        let answer = self.runtime.block_on(browser.visit(method, path, body));
+        assert!(answer.status.is_success(), "{answer:?}");
     }
 
     /// Moves the clock of the application.
