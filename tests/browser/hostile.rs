@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::stage::{APP, OTHER, SIBLING, Stage};
 
 crate::in_every_browser!(
-    #[ignore = "needs the cross-site check"]
     a_foreign_form_signs_nobody_in,
     a_foreign_form_writes_nothing,
     a_foreign_script_writes_nothing,

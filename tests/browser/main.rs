@@ -43,30 +43,21 @@ mod sign_in;
 
 use std::io::Write as _;
 
-/// Makes of each story a test for each browser, which may be ignored for a reason.
+/// Makes of each story a test for each browser.
 macro_rules! in_every_browser {
-    ($(#[ignore = $reason:literal])? $($story:ident),* $(,)?) => {
-        $crate::in_browser!(on_chromium Chromium $(#[ignore = $reason])?: $($story),*);
-        $crate::in_browser!(on_firefox Firefox $(#[ignore = $reason])?: $($story),*);
-        $crate::in_browser!(on_webkitgtk WebKitGtk $(#[ignore = $reason])?: $($story),*);
+    ($($story:ident),* $(,)?) => {
+        $crate::in_browser!(on_chromium Chromium: $($story),*);
+        $crate::in_browser!(on_firefox Firefox: $($story),*);
+        $crate::in_browser!(on_webkitgtk WebKitGtk: $($story),*);
     };
 }
 pub(crate) use in_every_browser;
 
 /// The same for one browser.
 macro_rules! in_browser {
-    ($module:ident $kind:ident: $($story:ident),*) => {
+    ($module:ident $kind:ident: $($story:ident),* $(,)?) => {
         mod $module {
             $(#[test]
-            fn $story() {
-                $crate::stage::play($crate::driver::Kind::$kind, super::$story);
-            })*
-        }
-    };
-    ($module:ident $kind:ident #[ignore = $reason:literal]: $($story:ident),*) => {
-        mod $module {
-            $(#[test]
-            #[ignore = $reason]
             fn $story() {
                 $crate::stage::play($crate::driver::Kind::$kind, super::$story);
             })*
