@@ -91,7 +91,8 @@ impl Stage {
         let request = self.seen.wait("POST", action);
         if request.status != 204 {
             // What is shown instead may be a page of the browser's own, in which no script runs.
-            let is_there = "return document.querySelector('button') != null";
+            let is_there =
+                "return document.readyState == 'loading' || document.querySelector('button') != null";
             let gone = poll(|| (self.browser.try_run(is_there) != Ok(true.into())).then_some(()));
             gone.expect("the answer is shown");
         }

@@ -39,15 +39,15 @@ impl Bidi {
     pub(crate) fn navigate(&mut self, url: &str) -> Result<(), String> {
         // A mark on the page that is left, which may be the same one.
         let _ = self.run("window.isLeft = true");
-        self.ask("browsingContext.navigate", &json!({ "context": self.tab, "url": url, "wait": "none" }))?;
+        // What it answers may be about the other one as well.
+        let asked =
+            self.ask("browsingContext.navigate", &json!({ "context": self.tab, "url": url, "wait": "none" }));
         let question = format!(
             "return !window.isLeft && document.readyState == 'complete' && location.href == {}",
             json!(url)
         );
         let there = poll(|| self.run(&question).ok().filter(|there| *there == true));
-        there
-            .map(drop)
-            .ok_or_else(|| format!("the page does not come, but {:?}", self.run("return location.href")))
+        there.map(drop).ok_or_else(|| format!("{asked:?}, and then {:?}", self.run("return location.href")))
     }
 
     /// Runs an async function of this body.
