@@ -1,6 +1,6 @@
 //! The routes: one for each thing a session can do.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Form, Json, Router,
@@ -9,7 +9,7 @@ use axum::{
         DefaultBodyLimit, Path, Query, State, WebSocketUpgrade,
         ws::{CloseFrame, Message, WebSocket, close_code},
     },
-    http::{HeaderMap, StatusCode, header},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::{any, delete, get, post},
 };
@@ -54,11 +54,10 @@ pub(crate) fn router(
     }
     let behind = behind.layer(sessions.clone());
     Router::new()
-        .route("/lab/arrived", get(rules::arrived))
         .route_service("/lab/diagnosis", sessions.diagnosis_page())
         .route("/lab/clock", post(move_clock).with_state(clock))
         .route("/lab/counters", get(count).with_state(counters))
-        .route("/lab/arrived", any(arrived))
+        .route("/lab/arrived", any(rules::arrived))
         .route("/lab/logout-before-now", post(logout_before_now).with_state(sessions.clone()))
         .route("/lab/settle", post(settle).with_state(sessions.clone()))
         .route_service("/.well-known/jwks.json", sessions.jwks())
@@ -67,18 +66,6 @@ pub(crate) fn router(
 
 async fn count(State(counters): State<Arc<Counters>>) -> Json<Value> {
     Json(counters.to_json())
-}
-
-/// How many cookies of each name arrived. Their values are nobody's business.
-async fn arrived(headers: HeaderMap) -> Json<BTreeMap<String, usize>> {
-    let mut names = BTreeMap::new();
-    for field in headers.get_all(header::COOKIE) {
-        for pair in field.as_bytes().split(|byte| *byte == b';') {
-            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
-            *names.entry(String::from_utf8_lossy(name.trim_ascii()).into_owned()).or_default() += 1;
-        }
-    }
-    Json(names)
 }
 
 /// The operator signs out everybody who is there.
