@@ -130,9 +130,11 @@ impl<'a> Incoming<'a> {
     /// Notes how the client relates to its session's, and tells of it once.
     pub(super) fn note(&self, relation: ContextRelation, session: &StoredId, is_marked: bool) {
         self.relation.set(relation);
+        // Another client yet is another event, though the first was told of a moment ago.
+        let client = || (self.asking.address.shown(), self.asking.context().user_agent);
         if let ContextRelation::Changed(signal) | ContextRelation::Noted(signal) = relation
             && !is_marked
-            && self.site.told.is_new((session, signal), self.asking.now)
+            && self.site.told.is_new((session, signal, client()), self.asking.now)
         {
             let registry = &self.site.registry;
             registry.event(SessionEvent::ContextChanged(registry.session_ref(session), signal));

@@ -84,12 +84,17 @@ impl Incoming<'_> {
     /// Lets in. A cookie that was issued to a page that asks by itself renews first, so that the idle timeout hears of the
     /// user; where that cannot be, it is as fresh as any.
     fn admitted(&self, admitted: Admitted, token: Found<'_>) -> Verdict {
+        let registry = &self.site.registry;
         let owes = admitted.snapshot().fixed().polled && !self.is_upgrade && !self.is_polling();
-        if owes && let Found::One(token) = token {
-            let registry = &self.site.registry;
+        // What the revocation feed cannot tell, the store is asked for a fresh cookie as well; that comes first.
+        if owes
+            && registry.covers(&admitted)
+            && let Found::One(token) = token
+        {
             let authentic = registry.tokens.authenticate(token, self.asking.now).ok();
             let own = |authentic: &AuthenticToken<'_>| {
                 registry.vault.stored_id(authentic.digest()) == *admitted.snapshot().stored_id()
+                    && !matches!(self.relation_to(authentic.context()), ContextRelation::Rejected(_))
             };
             if let Some(verified) =
                 authentic.filter(own).and_then(|token| registry.tokens.verify(&token).ok())
