@@ -215,7 +215,8 @@ impl SessionLayerBuilder {
     /// application's own. Then another address of the same network is no change, and another network is
     /// ([`ContextSignal::Network`](crate::session::ContextSignal::Network)).
     ///
-    /// It is called only where an address's prefix changed, and at login; it must not block.
+    /// It is called at login, where an address's prefix changed, and when a session follows its client (a browser that was
+    /// updated, another address of the same network). It must not block.
     pub fn network_lookup(
         mut self,
         look_up: impl Fn(IpAddr) -> Option<String> + Send + Sync + 'static,

@@ -20,7 +20,8 @@ pub(super) enum Question {
     Renew {
         token: VerifiedRenewal,
         relation: ContextRelation,
-        shown: ContextDigest,
+        /// The client's context, where the session's is to follow it.
+        moved_to: Option<ContextDigest>,
         kind: RenewalKind,
         /// The stale cookie that may be good for a while longer if the store is silent.
         stale: Option<Opened>,
@@ -56,8 +57,8 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             let change = CookieChange::set(&issued);
             Some(attach(asking, Some(issued.admitted), change))
         }
-        Question::Renew { token, relation, shown, kind, stale, owed } => {
-            match registry.renew(&token, relation, shown, kind).await {
+        Question::Renew { token, relation, moved_to, kind, stale, owed } => {
+            match registry.renew(&token, relation, moved_to, kind).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::set(&issued);
                     Some(attach(asking, Some(issued.admitted), change))

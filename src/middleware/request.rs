@@ -38,9 +38,9 @@ impl Incoming<'_> {
             Verdict::Admit(admitted) if registry.covers(&admitted) => self.attach(Some(admitted)),
             Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
-                let client = self.asking.context();
-                let shown = client.digest(registry.vault.context_key());
                 let relation = self.relation_to(token.context());
+                let client = self.asking.context();
+                let moved_to = relation.moves().then(|| client.digest(registry.vault.context_key()));
                 let kind = if self.is_upgrade {
                     RenewalKind::Upgrade
                 } else if self.is_polling() {
@@ -52,7 +52,7 @@ impl Incoming<'_> {
                     kind != RenewalKind::Upgrade && self.may_go_without_store(stale, relation)
                 });
                 let owed = self.owed.take();
-                self.ask(Question::Renew { token, relation, shown, kind, stale, owed })
+                self.ask(Question::Renew { token, relation, moved_to, kind, stale, owed })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {
@@ -85,7 +85,11 @@ impl Incoming<'_> {
     /// user; where that cannot be, it is as fresh as any.
     fn admitted(&self, admitted: Admitted, token: Found<'_>) -> Verdict {
         let registry = &self.site.registry;
-        let owes = admitted.snapshot().fixed().polled && !self.is_upgrade && !self.is_polling();
+        let owes = admitted.snapshot().fixed().polled
+            && !self.is_upgrade
+            && !self.is_polling()
+            && !self.asking.speculative
+            && !self.asking.cross_site_part;
         // What the revocation feed cannot tell, the store is asked for a fresh cookie as well; that comes first.
         if owes
             && registry.covers(&admitted)
@@ -98,8 +102,6 @@ impl Incoming<'_> {
             };
             if let Some(verified) =
                 authentic.filter(own).and_then(|token| registry.tokens.verify(&token).ok())
-                && !self.asking.speculative
-                && !self.asking.cross_site_part
             {
                 self.owed.set(Some(admitted));
                 return Verdict::Renew(verified);

@@ -108,17 +108,16 @@ impl ContextRelation {
 impl ClientContext<'_> {
     /// The digests of everything this client shows.
     pub(crate) fn digest(&self, key: &[u8; 16]) -> ContextDigest {
-        let text = self.user_agent.map(String::from_utf8_lossy);
-        let of = |kind, text: &str| sip::digest(key, kind, text.as_bytes());
+        let (family, platform) = self.family_and_platform(key);
         let (prefix_v4, prefix_v6) = self.prefixes(key);
         ContextDigest {
             user_agent: self.user_agent.map(|bytes| sip::digest(key, USER_AGENT, bytes)),
-            family: text.as_deref().map(|text| of(FAMILY, user_agent::family(text))),
-            platform: text.as_deref().map(|text| of(PLATFORM, user_agent::platform(text))),
+            family,
+            platform,
             prefix_v4,
             prefix_v6,
             network: self.network(key),
-            hints: self.hints.shown().map(|hints| of(HINTS, hints)),
+            hints: self.hints.shown().map(|hints| sip::digest(key, HINTS, hints.as_bytes())),
             header: self.header.shown().map(|header| sip::digest(key, HEADER, header)),
         }
     }
@@ -141,12 +140,12 @@ impl ClientContext<'_> {
             };
         let user_agent = || self.user_agent.map(|bytes| sip::digest(key, USER_AGENT, bytes));
         if policy.looks_at_user_agent() && user_agent() != bound.user_agent {
-            let shown = self.digest(key);
+            let (family, platform) = self.family_and_platform(key);
             relation = relation.and(ContextRelation::Drift);
-            if shown.family != bound.family {
+            if family != bound.family {
                 relation = relation.and(changed(ContextSignal::Family));
             }
-            if shown.platform != bound.platform {
+            if platform != bound.platform {
                 relation = relation.and(changed(ContextSignal::Platform));
             }
         }
@@ -200,6 +199,12 @@ impl ClientContext<'_> {
             (family, "") => family.into(),
             (family, platform) => format!("{family} on {platform}"),
         }
+    }
+
+    fn family_and_platform(&self, key: &[u8; 16]) -> (Option<u64>, Option<u64>) {
+        let Some(text) = self.user_agent.map(String::from_utf8_lossy) else { return (None, None) };
+        let of = |kind, text: &str| Some(sip::digest(key, kind, text.as_bytes()));
+        (of(FAMILY, user_agent::family(&text)), of(PLATFORM, user_agent::platform(&text)))
     }
 
     fn prefixes(&self, key: &[u8; 16]) -> (Option<u64>, Option<u64>) {

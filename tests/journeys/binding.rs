@@ -1,6 +1,12 @@
 //! How much of a client must stay the same: presets, single signals, lookups, a proxy's header (A01, A80).
 
-use std::net::IpAddr;
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use portcullis::{
     BindingPolicy, ClientContext, SessionEvent,
@@ -19,6 +25,7 @@ on_every_store!(
     a_signal_that_is_only_noted_changes_nothing,
     one_change_is_told_once,
     another_address_of_the_same_network_is_no_change_where_networks_are_looked_up,
+    networks_are_looked_up_only_where_something_changed,
     client_hints_count_where_they_are_asked_for,
     a_proxy_s_header_counts_only_from_the_proxy,
     a_handler_is_told_how_the_client_relates,
@@ -113,6 +120,31 @@ async fn another_address_of_the_same_network_is_no_change_where_networks_are_loo
     assert_eq!(other.ask(recent).await.status, 403);
     let told = stage.events.take();
     assert!(matches!(told[..], [SessionEvent::ContextChanged(_, ContextSignal::Network)]), "{told:?}");
+}
+
+async fn networks_are_looked_up_only_where_something_changed(stage: Stage) {
+    let lookups = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&lookups);
+    let stage = stage.rebuilt(|builder| {
+        builder.network_lookup(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some("AS64496".into())
+        })
+    });
+    stage.layer.ready().await.unwrap();
+    let mut alice = stage.signed_in("alice").await;
+    assert_eq!(lookups.swap(0, Ordering::Relaxed), 1, "at login");
+    for _ in 0..3 {
+        stage.pass(FRESH);
+        assert_eq!(alice.who().await, "alice");
+    }
+    assert_eq!(lookups.load(Ordering::Relaxed), 0, "nothing changed");
+    alice.user_agent = Some(FIREFOX_UPDATED);
+    assert_eq!(alice.who().await, "alice");
+    assert_eq!(lookups.load(Ordering::Relaxed), 0, "another version, a fresh cookie");
+    stage.pass(FRESH);
+    assert_eq!(alice.who().await, "alice");
+    assert_eq!(lookups.load(Ordering::Relaxed), 1, "the session follows its client");
 }
 
 async fn client_hints_count_where_they_are_asked_for(stage: Stage) {

@@ -50,13 +50,13 @@ impl Registry {
         &self,
         token: &VerifiedRenewal,
         relation: ContextRelation,
-        shown: ContextDigest,
+        moved_to: Option<ContextDigest>,
         kind: RenewalKind,
     ) -> Renewal {
         let stored_id = self.vault.stored_id(&digest::session_digest(token.id()));
         let session = self.session_ref(&stored_id);
         let edit = RowEdit::Renewal {
-            moved_to: relation.moves().then_some(shown),
+            moved_to,
             changed: matches!(relation, ContextRelation::Changed(_)),
             idle: self.timeouts.idle,
         };
