@@ -49,6 +49,12 @@ impl Timestamp {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
+    /// The instant `span` before this one.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    }
+
     /// This instant moved by `millis` milliseconds, which may be negative (a clock's offset).
     #[must_use]
     pub const fn offset_by(self, millis: i64) -> Self {

@@ -11,6 +11,9 @@
 //! the user is and for which client. The **renewal token** is a signed ES256 JWS: it says nothing about the user and buys
 //! a new pair of cookies, once.
 //!
+//! Where the browser can hold a key, a session may be bound to it ([`DeviceBinding`]): then a proof of that key renews, and nothing
+//! else.
+//!
 //! While the session cookie is fresh, a request costs one AES-GCM open: no store, no signature, no shared lock. When it
 //! is stale, the layer renews in the same request, before the handler runs. A token that comes twice is a race of two
 //! tabs (every racer gets in, one gets the successor), a lost answer (forgiven), or a theft: then the session is revoked.
@@ -41,19 +44,18 @@
 //! A file imports only from the floors below its own; `tests/architecture.rs` holds that.
 //!
 //! ```text
-//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, FormToken, ClientContext (extractors with
+//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, RequireDevice, FormToken, ClientContext (extractors with
 //!                  the feature `axum`)
 //! middleware/  [8] the tower layer: builder, service, request, response, login and logout, cross-site checks, proxies,
-//!                  the application's cookies on their way out and in, diagnosis, JWKS
+//!                  the application's cookies on their way out and in, the endpoints of device-bound sessions, diagnosis, JWKS
 //! store/       [7] the Store trait and its promises; memory, SQLite, Redis, PostgreSQL; sealing at rest; the bridge to `Session`
 //! events/      [6] what happened, for those who watch
 //! session/     [5] the rules, pure: timeouts, context, binding, snapshot, renewal token, form token, rotation, verdict
+//! dbsc/        [4] device-bound sessions, pure: headers, proofs, challenges, identifiers, instructions
 //! cookie/      [3] cookies as bytes and rules, pure: parse, name, domain, Set-Cookie, sealed, policy
 //! crypto/      [2] key ring, seal, signatures, message authentication, randomness
 //! id, clock      [1], and base64url below them
 //! ```
-//!
-//! Floor 4 is kept for device-bound sessions (`dbsc/`).
 //!
 //! # Defaults
 //!
@@ -71,6 +73,7 @@
 //! | unsafe request from another origin | 403 | [`CrossSite`]: a login is forged as well as a payment |
 //! | cookies of the application | mended or dropped | [`CookiePolicy`]: browsers default to something weaker |
 //! | another Host, or a proxy that says plain HTTP | nobody, no cookie of ours | it would go where it does not belong |
+//! | bound to a device | no; [`DeviceBinding`] offers it | the endpoints must be mounted first |
 //! | store silent for 250 ms | 503 | never signed out, never let in; [`Outage`] has the settings |
 //!
 //! # Features
@@ -88,6 +91,7 @@ mod base64url;
 pub mod clock;
 pub mod cookie;
 pub mod crypto;
+pub mod dbsc;
 pub mod events;
 pub mod extract;
 pub mod id;
@@ -100,10 +104,13 @@ pub use crypto::{KeyRing, KeyRingError, KeyState};
 pub use events::{EventSink, SessionEvent};
 #[cfg(feature = "axum")]
 pub use extract::RequireFormToken;
-pub use extract::{Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireRecentAuth};
+pub use extract::{
+    Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireDevice, RequireRecentAuth,
+};
 pub use id::SessionRef;
 pub use middleware::{
-    AuthError, ClearSiteData, ConfigError, CrossSite, Problem, SessionInfo, SessionLayer, SessionLayerBuilder,
+    AuthError, ClearSiteData, ConfigError, CrossSite, DeviceBinding, DeviceInfo, Problem, SessionInfo,
+    SessionLayer, SessionLayerBuilder,
 };
 pub use session::{BindingPolicy, ContextSignal, Reaction, Strength, Timeouts};
 #[cfg(feature = "sqlite")]

@@ -12,12 +12,13 @@ use std::{
 use syn::visit::Visit;
 
 /// The floors. `lib.rs` stands outside: it holds the map and the re-exports.
-const FLOORS: [(&str, u8); 10] = [
+const FLOORS: [(&str, u8); 11] = [
     ("base64url", 0),
     ("clock", 1),
     ("id", 1),
     ("crypto", 2),
     ("cookie", 3),
+    ("dbsc", 4),
     ("session", 5),
     ("events", 6),
     ("store", 7),
@@ -37,9 +38,9 @@ const CRATES: [(&str, &[&str]); 25] = [
     ("psl", &["cookie"]),
     ("memchr", &["crypto", "cookie"]),
     ("subtle", &["crypto", "session", "store"]),
-    ("zeroize", &["id", "crypto", "cookie", "session", "store", "middleware"]),
-    ("serde", &["id", "session", "extract"]),
-    ("serde_json", &["session", "store", "middleware", "extract"]),
+    ("zeroize", &["id", "crypto", "cookie", "dbsc", "session", "store", "middleware"]),
+    ("serde", &["id", "dbsc", "session", "extract"]),
+    ("serde_json", &["dbsc", "session", "store", "middleware", "extract"]),
     ("time", &["crypto", "cookie", "store", "middleware", "extract"]),
     ("tracing", &["events", "store", "middleware", "extract"]),
     ("async_trait", &["store"]),

@@ -4,7 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use http::Method;
 use portcullis::{
-    BindingPolicy, ClearSiteData, CookiePolicy, CrossSite, FeedLoss, KeyRing, Outage, Timeouts,
+    BindingPolicy, ClearSiteData, CookiePolicy, CrossSite, DeviceBinding, FeedLoss, KeyRing, Outage,
+    Timeouts,
     clock::{Clock, ManualClock, SystemClock, Timestamp},
     cookie::CookieRule,
 };
@@ -41,6 +42,8 @@ pub(crate) struct Flags {
     pub(crate) no_store: bool,
     pub(crate) form_tokens: bool,
     pub(crate) polling: Vec<String>,
+    pub(crate) device_binding: DeviceBinding,
+    pub(crate) initiators: Vec<String>,
 }
 
 /// The system's clock, set wrong.
@@ -87,6 +90,8 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         no_store: false,
         form_tokens: false,
         polling: Vec::new(),
+        device_binding: DeviceBinding::Off,
+        initiators: Vec::new(),
     };
     let mut arguments = arguments;
     while let Some(flag) = arguments.next() {
@@ -168,6 +173,16 @@ fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
             _ => return Err(wrong()),
         }),
         "--polling-route" => flags.polling.push(value.into()),
+        "--device-binding" => {
+            flags.device_binding = match (value, value.strip_prefix("require=")) {
+                ("offer", _) => DeviceBinding::Offer,
+                (_, Some(after)) => {
+                    DeviceBinding::Require(after.parse().map(Duration::from_secs).map_err(|_| wrong())?)
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        "--refresh-initiator" => flags.initiators.push(value.into()),
         "--no-store" => flags.no_store = value == "on",
         "--form-tokens" => flags.form_tokens = value == "on",
         _ => return Err(format!("{flag} is no flag of this program")),

@@ -8,6 +8,7 @@
 //!     [--trusted-proxy CIDR]... [--client-ip-header NAME] [--context-header NAME] [--seal-cookie NAME]...
 //!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
 //!     [--clear-site-data cookies|storage]... [--no-store on] [--polling-route PATH]...
+//!     [--device-binding offer|require=S] [--refresh-initiator HOST]...
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
@@ -73,6 +74,8 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
         .binding(flags.binding)
         .trusted_proxies(flags.trusted_proxies)
         .clear_site_data(flags.clear)
+        .device_binding(flags.device_binding)
+        .refresh_initiators(flags.initiators)
         .peer_address(|extensions| {
             extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
         });

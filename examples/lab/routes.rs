@@ -14,8 +14,8 @@ use axum::{
     routing::{any, delete, get, post},
 };
 use portcullis::{
-    Auth, AuthError, Identity, RequireRecentAuth, Session, SessionInfo, SessionLayer, SessionRef,
-    clock::ManualClock, extract::RequireFormToken,
+    Auth, AuthError, Identity, RequireDevice, RequireRecentAuth, Session, SessionInfo, SessionLayer,
+    SessionRef, clock::ManualClock, extract::RequireFormToken,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ pub(crate) fn router(
         .route("/data/{key}", get(read).post(write))
         .route("/slow/{key}", post(slow))
         .route("/recent", get(recent))
+        .route("/device", get(device))
         .route("/sessions", get(list))
         .route("/sessions/{handle}", delete(revoke))
         .route("/status/{code}", get(status))
@@ -61,6 +62,7 @@ pub(crate) fn router(
         .route("/lab/logout-before-now", post(logout_before_now).with_state(sessions.clone()))
         .route("/lab/settle", post(settle).with_state(sessions.clone()))
         .route_service("/.well-known/jwks.json", sessions.jwks())
+        .nest_service("/portcullis/device", sessions.device_endpoints())
         .merge(behind)
 }
 
@@ -187,6 +189,10 @@ async fn recent(_: RequireRecentAuth) -> StatusCode {
     StatusCode::OK
 }
 
+async fn device(_: RequireDevice) -> StatusCode {
+    StatusCode::OK
+}
+
 async fn list(_: Identity, auth: Auth) -> Answer<Json<Value>> {
     let entry = |info: SessionInfo| {
         json!({
@@ -195,6 +201,8 @@ async fn list(_: Identity, auth: Auth) -> Answer<Json<Value>> {
             "created": info.created.unix_timestamp(),
             "renewed": info.renewed.unix_timestamp(),
             "client": info.client,
+            "strength": info.strength.name(),
+            "confirmed": info.device.map(|device| device.confirmed),
         })
     };
     Ok(Json(auth.sessions().await?.into_iter().map(entry).collect()))

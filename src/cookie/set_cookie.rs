@@ -91,6 +91,11 @@ impl SetCookie {
         self.name.as_str()
     }
 
+    /// The attributes as they stand in the line, without Max-Age: `Path=/; Secure; HttpOnly; SameSite=Lax`.
+    pub(crate) fn attributes(&self) -> String {
+        Attributes(self).to_string()
+    }
+
     fn checked(self) -> Result<Self, SetCookieError> {
         if self.to_string().len() < MAX_LINE { Ok(self) } else { Err(SetCookieError::Size) }
     }
@@ -99,29 +104,38 @@ impl SetCookie {
 /// The value of the Set-Cookie field.
 impl fmt::Display for SetCookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.name.as_str(), self.value)?;
-        match &self.scope {
-            Scope::HostHttp | Scope::Host | Scope::Embedded | Scope::Localhost => f.write_str("; Path=/")?,
+        write!(f, "{}={}; {}", self.name.as_str(), self.value, Attributes(self))?;
+        match self.max_age {
+            Some(max_age) => write!(f, "; Max-Age={}", max_age.as_secs()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is said of a cookie beside its value and its lifetime.
+struct Attributes<'a>(&'a SetCookie);
+
+impl fmt::Display for Attributes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SetCookie { scope, same_site, .. } = self.0;
+        match scope {
+            Scope::HostHttp | Scope::Host | Scope::Embedded | Scope::Localhost => f.write_str("Path=/")?,
             Scope::Secure { domain, path } => {
-                write!(f, "; Path={path}")?;
+                write!(f, "Path={path}")?;
                 if let Some(domain) = domain {
                     write!(f, "; Domain={}", domain.as_str())?;
                 }
             }
         }
-        if self.scope != Scope::Localhost {
+        if *scope != Scope::Localhost {
             f.write_str("; Secure")?;
         }
         f.write_str("; HttpOnly; SameSite=")?;
-        f.write_str(match (&self.scope, self.same_site) {
+        f.write_str(match (scope, same_site) {
             (Scope::Embedded, _) => "None; Partitioned",
             (_, SameSite::Strict) => "Strict",
             (_, SameSite::Lax) => "Lax",
-        })?;
-        match self.max_age {
-            Some(max_age) => write!(f, "; Max-Age={}", max_age.as_secs()),
-            None => Ok(()),
-        }
+        })
     }
 }
 

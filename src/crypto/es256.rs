@@ -23,6 +23,9 @@ use crate::{base64url, crypto::digest};
 /// Bytes of a signature.
 pub(crate) const SIGNATURE: usize = 64;
 
+/// Bytes of a public key: `x ‖ y`.
+pub(crate) const KEY: usize = 64;
+
 /// A signing key; wiped on drop, mute in `Debug`.
 #[derive(Clone)]
 pub(crate) struct SigningKey(P256SigningKey);
@@ -84,22 +87,30 @@ impl VerifyingKey {
     }
 
     /// The key with those coordinates; `None` if they are not canonical or not on the curve.
-    #[allow(
-        dead_code,
-        reason = "device keys (dbsc/) are read with it; the vectors are judged with it already"
-    )]
     pub(crate) fn from_coordinates(x: &str, y: &str) -> Option<Self> {
         let x: [u8; 32] = base64url::decode_array(x.as_bytes())?;
         let y: [u8; 32] = base64url::decode_array(y.as_bytes())?;
-        let point = Sec1Point::from_affine_coordinates(&x.into(), &y.into(), false);
+        Self::from_point(&x, &y)
+    }
+
+    /// `x ‖ y`, as a record keeps it.
+    pub(crate) fn to_bytes(self) -> Option<[u8; KEY]> {
+        let point = self.0.to_sec1_point(false);
+        [point.x()?.as_slice(), point.y()?.as_slice()].concat().try_into().ok()
+    }
+
+    /// The key that `x ‖ y` is; `None` if it is not on the curve.
+    pub(crate) fn from_bytes(bytes: &[u8; KEY]) -> Option<Self> {
+        let (x, y) = bytes.split_first_chunk::<32>()?;
+        Self::from_point(x, y.try_into().ok()?)
+    }
+
+    fn from_point(x: &[u8; 32], y: &[u8; 32]) -> Option<Self> {
+        let point = Sec1Point::from_affine_coordinates(&(*x).into(), &(*y).into(), false);
         P256VerifyingKey::from_sec1_point(&point).ok().map(Self)
     }
 
     /// The RFC 7638 thumbprint, base64url: SHA-256 of the required members in lexicographic order.
-    #[allow(
-        dead_code,
-        reason = "device keys (dbsc/) are named by it; the vectors are judged with it already"
-    )]
     pub(crate) fn thumbprint(&self) -> Option<String> {
         let (x, y) = self.coordinates()?;
         let members = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);

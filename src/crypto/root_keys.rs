@@ -7,6 +7,8 @@
 //!                   ├ record's clear fields (CMAC)                    ├ client context (SipHash)
 //!                   ├ session data (CMAC-KDF with the session id)     ├ form tokens (CMAC)
 //!                   ├ the application's cookies (XAES)                └ check value
+//!                   ├ challenges for device keys (XAES)
+//!                   ├ what a browser calls a bound session (XAES)
 //!                   ├ renewal token's jti (CMAC)
 //!                   └ renewal token's signature (P-256)
 //! ```
@@ -54,6 +56,10 @@ pub(crate) enum Purpose {
     Record,
     /// A cookie of the application.
     AppCookie,
+    /// A challenge for a device key.
+    Challenge,
+    /// What a browser calls a session that its key is bound to.
+    DeviceSession,
 }
 
 impl Purpose {
@@ -64,6 +70,8 @@ impl Purpose {
             Self::TokenSecret => b"token-secret",
             Self::Record => b"record",
             Self::AppCookie => b"app-cookie",
+            Self::Challenge => b"device-challenge",
+            Self::DeviceSession => b"device-session",
         }
     }
 }
@@ -75,6 +83,8 @@ pub(crate) struct RootKeys {
     token_secret: XaesKey,
     record: XaesKey,
     app_cookie: XaesKey,
+    challenge: XaesKey,
+    device_session: XaesKey,
     pub(crate) record_mac: MacKey,
     pub(crate) data: MacKey,
     pub(crate) token_mac: MacKey,
@@ -91,6 +101,8 @@ impl RootKeys {
             token_secret: xaes(Label(b"token-secret\0")),
             record: xaes(Label(b"record\0")),
             app_cookie: xaes(Label(b"app-cookie\0")),
+            challenge: xaes(Label(b"device-challenge\0")),
+            device_session: xaes(Label(b"device-session\0")),
             record_mac: mac(Label(b"record-mac\0")),
             data: mac(Label(b"session-data\0")),
             token_mac: mac(Label(b"renewal-token-jti\0")),
@@ -105,6 +117,8 @@ impl RootKeys {
             Purpose::TokenSecret => &self.token_secret,
             Purpose::Record => &self.record,
             Purpose::AppCookie => &self.app_cookie,
+            Purpose::Challenge => &self.challenge,
+            Purpose::DeviceSession => &self.device_session,
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use super::refusal::{CrossSiteReason, Misplaced, UnknownAddress};
+use super::{
+    refusal::{CrossSiteReason, Misplaced, UnknownAddress},
+    verb::StoreVerb,
+};
 use crate::{
     cookie::{CookieFinding, NearMiss},
     crypto::OpenError,
+    dbsc::{ProofError, SkipReason},
     id::SessionRef,
     session::{ContextSignal, Reason},
 };
@@ -50,42 +54,6 @@ impl From<OpenError> for CookieFault {
     }
 }
 
-/// A verb of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each is the store's verb of that name")]
-pub enum StoreVerb {
-    Create,
-    Load,
-    Commit,
-    Rotate,
-    Revoke,
-    RevokeSubject,
-    RevokeBefore,
-    ListSubject,
-    Purge,
-    Subscribe,
-}
-
-impl StoreVerb {
-    /// The verb's name, in snake case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Load => "load",
-            Self::Commit => "commit",
-            Self::Rotate => "rotate",
-            Self::Revoke => "revoke",
-            Self::RevokeSubject => "revoke_subject",
-            Self::RevokeBefore => "revoke_before",
-            Self::ListSubject => "list_subject",
-            Self::Purge => "purge",
-            Self::Subscribe => "subscribe",
-        }
-    }
-}
-
 /// Something that happened to a session, or a cookie or request that broke a rule of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -126,6 +94,14 @@ pub enum SessionEvent {
     Revoked(SessionRef),
     /// The claims of a session changed; older cookies must renew.
     ClaimsChanged(SessionRef),
+    /// A session was bound to a key of its browser.
+    DeviceBound(SessionRef),
+    /// Somebody wanted to bind another key to a session that has one: two hold what was offered to one login.
+    DeviceAlreadyBound(SessionRef),
+    /// A device's proof did not hold. The session stays as it is.
+    DeviceProofRefused(SessionRef, ProofError),
+    /// A browser could not refresh its bound session, and said why; it is to come again.
+    DeviceRefreshSkipped(SessionRef, SkipReason),
     /// A session cookie was not used.
     SessionCookieRefused(CookieFault),
     /// A renewal token was not used.
@@ -195,6 +171,10 @@ impl SessionEvent {
             Self::EverybodyLoggedOut => "authn_logout_everybody",
             Self::Revoked(_) => "session_revoked",
             Self::ClaimsChanged(_) => "session_claims_changed",
+            Self::DeviceBound(_) => "device_bound",
+            Self::DeviceAlreadyBound(_) => "device_already_bound",
+            Self::DeviceProofRefused(..) => "device_proof_refused",
+            Self::DeviceRefreshSkipped(..) => "device_refresh_skipped",
             Self::SessionCookieRefused(CookieFault::Duplicate)
             | Self::RenewalTokenRefused(CookieFault::Duplicate) => "duplicate_cookie",
             Self::SessionCookieRefused(_) => "crypt_decrypt_fail",
@@ -238,15 +218,21 @@ impl SessionEvent {
             | Self::EverybodyLoggedOut
             | Self::Revoked(_)
             | Self::ClaimsChanged(_)
+            | Self::DeviceBound(_)
             | Self::RevocationsDelivered(_)
             | Self::FeedRecovered
             | Self::SealedCookieRefused(_, CookieFault::Expired | CookieFault::NotForHere)
             | Self::Refused(_, Reason::Expired | Reason::Superseded | Reason::Revoked) => Severity::Info,
-            Self::TokenReuse(_) | Self::SupersededTokenUsed(_) | Self::RecordTampered(_) => Severity::Alarm,
+            Self::TokenReuse(_)
+            | Self::SupersededTokenUsed(_)
+            | Self::RecordTampered(_)
+            | Self::DeviceAlreadyBound(_) => Severity::Alarm,
             Self::RenewalFromOtherClient(_)
             | Self::StoreRolledBack(_)
             | Self::ContextChanged(..)
             | Self::Refused(..)
+            | Self::DeviceProofRefused(..)
+            | Self::DeviceRefreshSkipped(..)
             | Self::SessionCookieRefused(_)
             | Self::RenewalTokenRefused(_)
             | Self::CookieNearMiss(_)
@@ -288,6 +274,10 @@ impl SessionEvent {
             | Self::LoggedOut(session)
             | Self::Revoked(session)
             | Self::ClaimsChanged(session)
+            | Self::DeviceBound(session)
+            | Self::DeviceAlreadyBound(session)
+            | Self::DeviceProofRefused(session, _)
+            | Self::DeviceRefreshSkipped(session, _)
             | Self::WriteToEndedSession(session)
             | Self::RecordTampered(session)
             | Self::AdmittedWithoutStore(session)
@@ -321,6 +311,8 @@ impl SessionEvent {
         match self {
             Self::ContextChanged(_, signal) => format!("{signal:?}"),
             Self::Refused(_, reason) => format!("{reason:?}"),
+            Self::DeviceProofRefused(_, error) => error.to_string(),
+            Self::DeviceRefreshSkipped(_, reason) => format!("{reason:?}"),
             Self::SessionCookieRefused(fault) => format!("session cookie: {fault:?}"),
             Self::RenewalTokenRefused(fault) => format!("renewal token: {fault:?}"),
             Self::CookieNearMiss(kind) => format!("{kind:?}"),

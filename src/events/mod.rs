@@ -1,15 +1,17 @@
 //! What happened to sessions, for those who watch: one event per decision that somebody may want to know of.
 //!
-//! An event carries a [`SessionRef`](crate::id::SessionRef), or the name of a cookie of the application, at most: no id, no token, no value, no address, no
-//! subject, so that a log of them opens nothing and names nobody.
+//! An event carries a [`SessionRef`](crate::id::SessionRef), or the name of a cookie of the application, at most: no id, no
+//! token, no value, no address, no subject, so that a log of them opens nothing and names nobody.
 
 mod event;
 mod refusal;
 mod tracing_sink;
+mod verb;
 
-pub use event::{CookieFault, SessionEvent, Severity, StoreVerb};
+pub use event::{CookieFault, SessionEvent, Severity};
 pub use refusal::{CrossSiteReason, Misplaced, UnknownAddress};
 pub use tracing_sink::TracingSink;
+pub use verb::StoreVerb;
 
 /// Takes events.
 ///

@@ -7,8 +7,8 @@ use axum_core::{
 use http::{StatusCode, request::Parts};
 
 use super::{
-    auth::Auth, client::ClientContext, form_token::FormToken, identity::Identity, recent::RequireRecentAuth,
-    rejection::AuthRejection,
+    auth::Auth, client::ClientContext, device::RequireDevice, form_token::FormToken, identity::Identity,
+    recent::RequireRecentAuth, rejection::AuthRejection,
 };
 use crate::middleware::{AuthError, unavailable};
 
@@ -28,37 +28,19 @@ impl<S: Sync> OptionalFromRequestParts<S> for Identity {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for RequireRecentAuth {
-    type Rejection = AuthRejection;
+macro_rules! from_extensions {
+    ($($extractor:ty),+ $(,)?) => {$(
+        impl<S: Sync> FromRequestParts<S> for $extractor {
+            type Rejection = AuthRejection;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        Self::from_extensions(&parts.extensions)
-    }
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
+                Self::from_extensions(&parts.extensions)
+            }
+        }
+    )+};
 }
 
-impl<S: Sync> FromRequestParts<S> for Auth {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        Self::from_extensions(&parts.extensions)
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for FormToken {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        Self::from_extensions(&parts.extensions)
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for ClientContext {
-    type Rejection = AuthRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AuthRejection> {
-        Self::from_extensions(&parts.extensions)
-    }
-}
+from_extensions!(RequireRecentAuth, RequireDevice, Auth, FormToken, ClientContext);
 
 impl IntoResponse for AuthRejection {
     fn into_response(self) -> Response {

@@ -5,6 +5,7 @@
 //! | [`Identity`] | who is signed in | 401 |
 //! | `Option<Identity>` | the same, or nobody | never |
 //! | [`RequireRecentAuth`] | who signed in lately | 401, 403 |
+//! | [`RequireDevice`] | who is signed in by a session that is bound to a device | 401, 403 |
 //! | [`Auth`] | login, logout, claims, lists | never |
 //! | [`FormToken`] | the token of this session's forms | 503 without random bytes |
 //! | [`ClientContext`] | the client's address, and whether it changed | never |
@@ -20,6 +21,7 @@ mod auth;
 #[cfg(feature = "axum")]
 mod axum;
 mod client;
+mod device;
 mod form_token;
 mod identity;
 mod recent;
@@ -29,6 +31,7 @@ mod require_form_token;
 
 pub use auth::{Auth, Login};
 pub use client::{ClientChange, ClientContext};
+pub use device::RequireDevice;
 pub use form_token::FormToken;
 pub use identity::Identity;
 pub use recent::RequireRecentAuth;

@@ -14,6 +14,8 @@ pub enum AuthRejection {
     NotSignedIn,
     /// Somebody is, but not lately enough: 403.
     NotRecent,
+    /// Somebody is, by a session that is bound to no device: 403.
+    NoDevice,
     /// A form came without its token, or with that of another session: 403.
     FormToken,
     /// The operating system gave no random bytes: 503.
@@ -28,7 +30,7 @@ impl AuthRejection {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::NotRecent | Self::FormToken => StatusCode::FORBIDDEN,
+            Self::NotRecent | Self::NoDevice | Self::FormToken => StatusCode::FORBIDDEN,
             Self::NoRandomness => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoLayer => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -40,6 +42,7 @@ impl fmt::Display for AuthRejection {
         f.write_str(match self {
             Self::NotSignedIn => "nobody is signed in",
             Self::NotRecent => "the last authentication is too long ago",
+            Self::NoDevice => "the session is bound to no device",
             Self::FormToken => "the form's token is missing or not one of this session",
             Self::NoRandomness => "the operating system gave no random bytes",
             Self::NoLayer => "no SessionLayer runs in front of this route",

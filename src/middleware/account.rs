@@ -10,8 +10,8 @@ use crate::{
     cookie::all_of,
     events::SessionEvent,
     id::{SessionRef, StoredId},
-    session::{Private, Snapshot, Standing},
-    store::{Intent, RegistryError, Row, SessionData, date},
+    session::{Private, Snapshot, Standing, Strength},
+    store::{Intent, RegistryError, Row, SessionData, date, strength_of},
 };
 
 /// A login as it is being put together.
@@ -38,6 +38,21 @@ pub struct SessionInfo {
     pub renewed: OffsetDateTime,
     /// The client, as a person would name it: `Firefox on Linux`.
     pub client: String,
+    /// How strongly it is tied to its client.
+    pub strength: Strength,
+    /// The device it is bound to, if it is. With a [`DeviceBinding`](super::DeviceBinding), one without is of a browser that
+    /// cannot bind, or of one whose offer was lost on the way.
+    pub device: Option<DeviceInfo>,
+}
+
+/// The device that a session is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// When it proved itself last.
+    pub proven: OffsetDateTime,
+    /// Whether it has refreshed the session at least once. One that has not for some minutes of use may have lost its key.
+    pub confirmed: bool,
 }
 
 impl Attached {
@@ -147,6 +162,11 @@ impl Attached {
             current: id == *current.stored_id(),
             created: date(row.created_at),
             renewed: date(row.renewed_at),
+            strength: strength_of(&row, &private),
+            device: row
+                .device
+                .as_deref()
+                .map(|device| DeviceInfo { proven: date(device.proven_at), confirmed: device.confirmed }),
             client: private.client,
         };
         Ok(listed.into_iter().map(info).collect())

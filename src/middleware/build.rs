@@ -9,6 +9,7 @@ use super::{
     client_address::{ProxyError, TrustedProxies},
     config_error::{ConfigError, Problem},
     cross_site::{CrossSiteError, is_exact_path},
+    device::{DeviceBinding, Devices, REFRESHES_AHEAD, is_initiator},
     layer::SessionLayer,
     manners::Manners,
     place::Network,
@@ -45,15 +46,18 @@ impl SessionLayerBuilder {
                 None
             }
         };
-        let cookies = scope.and_then(|scope| match SiteCookies::new(scope, self.same_site) {
-            Ok(cookies) => Some(cookies),
-            Err(error) => {
-                problems.push(Problem::new("cookies", &error, "choose a shorter domain"));
-                None
+        let cookies = scope.and_then(|scope| {
+            match SiteCookies::new(scope, self.same_site, self.device_binding != DeviceBinding::Off) {
+                Ok(cookies) => Some(cookies),
+                Err(error) => {
+                    problems.push(Problem::new("cookies", &error, "choose a shorter domain"));
+                    None
+                }
             }
         });
         let network = self.check_network(&mut problems);
         self.check_rules(cookies.as_ref(), &mut problems);
+        self.check_devices(&mut problems);
         let (Some(origin), Some(cookies), []) = (origin, cookies, problems.as_slice()) else {
             return Err(ConfigError::of(problems));
         };
@@ -77,6 +81,7 @@ impl SessionLayerBuilder {
             tokens: RenewalTokens::new(&self.keys, origin.as_str()),
             cookie: SealedCookie::session(&self.keys, session_name, origin.as_str()),
             timeouts: self.timeouts,
+            device_after: self.device_binding.required_after(),
             sink: self.sink,
             clock: self.clock,
         });
@@ -85,6 +90,8 @@ impl SessionLayerBuilder {
             let remedy = "name a file in a folder that this process may write to";
             ConfigError::of(vec![Problem::new("outage", &fault, remedy)])
         })?;
+        let devices = (self.device_binding != DeviceBinding::Off && origin.is_secure())
+            .then(|| Devices::new(&self.keys, &origin, self.initiators));
         Ok(SessionLayer::new(Site {
             registry: Arc::new(registry),
             policy: self.policy,
@@ -95,6 +102,7 @@ impl SessionLayerBuilder {
             network,
             binding: self.binding,
             manners: Manners::new(&self.clear, self.no_store),
+            devices,
             told: Told::default(),
             polling: self.polling,
             recent: self.recent,
@@ -218,6 +226,34 @@ impl SessionLayerBuilder {
         }
         let (peer_address, network_of) = (self.peer_address.clone(), self.network_of.clone());
         Network { peer_address, proxies, network_of, context_header }
+    }
+
+    fn check_devices(&self, problems: &mut Vec<Problem>) {
+        let initiators = self.initiators.iter();
+        problems.extend(initiators.filter(|pattern| !is_initiator(pattern)).map(|pattern| {
+            let fault = format!("`{}` is no host", pattern.escape_debug());
+            Problem::new(
+                "refresh_initiators",
+                &fault,
+                "write idp.example or *.partner.example, no scheme and no port",
+            )
+        }));
+        if self.device_binding == DeviceBinding::Off {
+            if !self.initiators.is_empty() {
+                let remedy = "choose a device_binding(), or name no initiators";
+                problems.push(Problem::new("refresh_initiators", &"no session is bound to a device", remedy));
+            }
+            return;
+        }
+        if self.timeouts.fresh <= REFRESHES_AHEAD {
+            let remedy = "set `fresh` to more than 2 minutes: browsers refresh that much ahead, with less before every request";
+            let fault = format!("`fresh` ({:?}) is too short for it", self.timeouts.fresh);
+            problems.push(Problem::new("device_binding", &fault, remedy));
+        }
+        if self.device_binding.required_after().is_some_and(|after| after < self.timeouts.grace) {
+            let fault = "a device is required before a browser can have bound one";
+            problems.push(Problem::new("device_binding", &fault, "require it after a minute or later"));
+        }
     }
 
     /// What cookies and requests of the application are held against.

@@ -5,7 +5,10 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use http::Extensions;
 
-use super::{cross_site::CrossSite, layer::SessionLayer, manners::ClearSiteData, place::PeerAddress};
+use super::{
+    cross_site::CrossSite, device::DeviceBinding, layer::SessionLayer, manners::ClearSiteData,
+    place::PeerAddress,
+};
 use crate::{
     clock::{Clock, SystemClock},
     cookie::{CookiePolicy, SameSite},
@@ -41,6 +44,8 @@ pub struct SessionLayerBuilder {
     pub(super) clear: Vec<ClearSiteData>,
     pub(super) no_store: bool,
     pub(super) polling: Vec<String>,
+    pub(super) device_binding: DeviceBinding,
+    pub(super) initiators: Vec<String>,
 }
 
 impl SessionLayer {
@@ -84,6 +89,8 @@ impl SessionLayerBuilder {
             clear: Vec::new(),
             no_store: false,
             polling: Vec::new(),
+            device_binding: DeviceBinding::default(),
+            initiators: Vec::new(),
         }
     }
 
@@ -251,6 +258,22 @@ impl SessionLayerBuilder {
     /// holds for every route.
     pub fn polling_route(mut self, path: impl Into<String>) -> Self {
         self.polling.push(path.into());
+        self
+    }
+
+    /// Whether sessions are bound to a key that the browser cannot give away. The default is [`DeviceBinding::Off`]: with any
+    /// other, mount [`device_endpoints`](SessionLayer::device_endpoints) as well. On `http://localhost` no browser binds.
+    pub const fn device_binding(mut self, binding: DeviceBinding) -> Self {
+        self.device_binding = binding;
+        self
+    }
+
+    /// Hosts whose pages may make a browser refresh a bound session before it follows a link to this site: `idp.example`,
+    /// `*.partner.example`, without scheme and port. Links from all others arrive by one page more, which nobody sees.
+    ///
+    /// Such a host can measure whether somebody is signed in here, by the time that a link takes. Calls add up.
+    pub fn refresh_initiators<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
+        self.initiators.extend(hosts.into_iter().map(Into::into));
         self
     }
 

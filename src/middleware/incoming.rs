@@ -5,13 +5,16 @@ use std::{cell::Cell, sync::Arc};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 
 use super::{
-    cross_site::{SEC_FETCH_SITE, is_safe, is_subresource},
+    cross_site::{SEC_FETCH_MODE, SEC_FETCH_SITE, is_safe, is_subresource},
+    device::SECURE_SESSION_SKIPPED,
     fields,
     place::misplaced,
     site::Site,
 };
 use crate::{
     cookie::{Found, find},
+    crypto::digest,
+    dbsc::{SkipReason, skipped},
     events::{CrossSiteReason, SessionEvent, UnknownAddress},
     id::StoredId,
     session::{Admitted, ContextDigest, ContextRelation, Opened, Seen},
@@ -141,10 +144,30 @@ impl<'a> Incoming<'a> {
         }
     }
 
+    /// Whether somebody follows a link, or opens a page in another way.
+    pub(super) fn is_navigation(&self) -> bool {
+        *self.method == Method::GET && fields::has_one(self.headers, &SEC_FETCH_MODE, b"navigate")
+    }
+
+    /// Why the browser could not refresh a bound session, by its own word.
+    pub(super) fn skipped(&self, session: &StoredId) -> Option<SkipReason> {
+        let (devices, vault) = (self.site.devices.as_ref()?, &self.site.registry.vault);
+        let is_this = |identifier| {
+            let bound = devices.identifiers.open(identifier);
+            bound.is_some_and(|bound| vault.stored_id(&digest::session_digest(&bound.id)) == *session)
+        };
+        let fields = self.headers.get_all(&SECURE_SESSION_SKIPPED).iter().take(MOST_SKIPPED);
+        let mut skipped = fields.flat_map(|field| skipped(field.as_bytes()).take(MOST_SKIPPED));
+        skipped.find(|(_, identifier)| is_this(identifier)).map(|(reason, _)| reason)
+    }
+
     /// Whether the route is one that pages ask by themselves.
     pub(super) fn is_polling(&self) -> bool {
         self.site.polling.iter().any(|route| route == self.path)
     }
 }
+
+/// A browser keeps few sessions for a site; each costs a decryption here.
+const MOST_SKIPPED: usize = 4;
 
 static SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");

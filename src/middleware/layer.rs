@@ -24,7 +24,7 @@ impl SessionLayer {
     }
 
     /// What its requests share.
-    pub(super) fn site(&self) -> &Site {
+    pub(super) const fn site(&self) -> &Arc<Site> {
         &self.0
     }
 

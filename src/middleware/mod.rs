@@ -14,6 +14,7 @@
 //! outgoing  the application's cookies on the way out: policy, then seal
 //! response  our cookies and cache rules on the way out; manners is what the site chose there
 //! diagnosis  why a cookie did not arrive
+//! device    whether sessions are bound to devices; device_endpoints is what browsers speak to for it
 //! jwks      the public keys of the renewal tokens
 //! ```
 
@@ -25,6 +26,8 @@ mod builder;
 mod client_address;
 mod config_error;
 mod cross_site;
+mod device;
+mod device_endpoints;
 mod diagnosis;
 mod fields;
 mod incoming;
@@ -42,7 +45,7 @@ mod site;
 mod told;
 
 pub(crate) use account::LoginSpec;
-pub use account::SessionInfo;
+pub use account::{DeviceInfo, SessionInfo};
 pub(crate) use attached::Attached;
 pub use auth_error::AuthError;
 pub use builder::SessionLayerBuilder;
@@ -50,6 +53,8 @@ pub use config_error::{ConfigError, Problem};
 pub use cross_site::CrossSite;
 #[cfg(feature = "axum")]
 pub(crate) use cross_site::is_safe;
+pub use device::DeviceBinding;
+pub use device_endpoints::DeviceEndpoints;
 pub use diagnosis::{CookieCause, DiagnosisPage};
 pub use jwks::Jwks;
 pub use layer::SessionLayer;

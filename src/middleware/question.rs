@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{attached::Attached, site::Site};
 use crate::{
+    crypto::digest,
     events::SessionEvent,
     session::{
         Admitted, ContextDigest, ContextRelation, Opened, Reason, VerifiedRenewal, admit_without_store,
@@ -65,6 +66,14 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                 }
                 Renewal::Upgraded(admitted) => {
                     Some(Attached { upgrade: true, ..attach(asking, Some(admitted), CookieChange::None) })
+                }
+                // Its token does not say so yet: it was bound while this request was under way, or its browser has lost the
+                // token that does.
+                Renewal::Bound => {
+                    let id = registry.vault.stored_id(&digest::session_digest(token.id()));
+                    registry.event(SessionEvent::Refused(registry.session_ref(&id), Reason::Unproven));
+                    asking.keeps_cookies = true;
+                    Some(attach(asking, None, CookieChange::None))
                 }
                 Renewal::Refused { for_now: true } | Renewal::Unavailable if owed.is_some() => {
                     Some(attach(asking, owed, CookieChange::None))

@@ -6,8 +6,8 @@ use crate::{
     cookie::{Found, find, near_miss},
     events::{CookieFault, SessionEvent},
     session::{
-        Admission, Admitted, AuthenticToken, ContextRelation, Opened, Reason, Snapshot, Standing, TokenError,
-        Verdict, admit,
+        Admission, Admitted, AuthenticToken, Challenged, ContextRelation, Opened, Reason, Snapshot, Standing,
+        TokenError, Verdict, admit,
     },
     store::{Asking, CookieChange, Registry, RenewalKind},
 };
@@ -20,6 +20,9 @@ pub(super) enum Judged {
     Ask(Box<(Asking, Question)>),
     /// Answered without asking the application: come again when you mean it.
     ComeAgain,
+    /// Answered without asking the application: load this again, so that your device proves itself. Whether the session cookie
+    /// is to be lost first.
+    Again(bool),
     /// Answered without asking the application: another site made the browser send it.
     Refused,
 }
@@ -59,7 +62,8 @@ impl Incoming<'_> {
                 registry.event(SessionEvent::Refused(registry.session_ref(&session), reason));
                 self.attach(None)
             }
-            Verdict::Anonymous | Verdict::Challenge => self.attach(None),
+            Verdict::Challenge(challenged) => self.challenged(challenged),
+            Verdict::Anonymous => self.attach(None),
         }
     }
 
@@ -70,6 +74,27 @@ impl Incoming<'_> {
 
     fn ask(self, question: Question) -> Judged {
         Judged::Ask(Box::new((self.noted().1, question)))
+    }
+
+    /// Only its device renews this session. A browser that could not ask the device is to come again; one that has not tried,
+    /// because a page of another site sent it here, is made to try; what is left is nobody, and its cookies stay.
+    fn challenged(self, challenged: Challenged) -> Judged {
+        let registry = &self.site.registry;
+        let session = registry.session_ref(&challenged.session);
+        if let Some(reason) = self.skipped(&challenged.session) {
+            registry.event(SessionEvent::DeviceRefreshSkipped(session, reason));
+            return Judged::ComeAgain;
+        }
+        if self.asking.speculative {
+            return Judged::ComeAgain;
+        }
+        let is_foreign = !self.asking.is_own;
+        if self.is_navigation() && self.site.devices.is_some() && (is_foreign || challenged.holds_cookie) {
+            return Judged::Again(challenged.holds_cookie);
+        }
+        registry.event(SessionEvent::Refused(session, Reason::Unproven));
+        self.keeps_cookies.set(true);
+        self.attach(None)
     }
 
     /// Whether the operator allows this request in on a stale cookie while the store is silent.
@@ -131,9 +156,15 @@ impl Incoming<'_> {
             Found::One(value) => self.open(value),
             Found::Nothing | Found::Several => None,
         };
+        let is_bound = opened.as_ref().is_some_and(|opened| opened.snapshot().fixed().strength.is_bound());
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return self.admitted(admitted, token),
+                Admission::Rejected(session, Reason::Context(signal)) if is_bound => {
+                    let at = registry.session_ref(&session);
+                    registry.event(SessionEvent::Refused(at, Reason::Context(signal)));
+                    return Verdict::Challenge(Challenged { session, holds_cookie: true });
+                }
                 Admission::Rejected(session, reason) => return Verdict::Reject(session, reason),
                 Admission::Stale(opened) => Some(opened),
             },
@@ -145,6 +176,10 @@ impl Incoming<'_> {
             return verdict;
         }
         if let Some(stale) = stale {
+            if is_bound {
+                let session = *stale.snapshot().stored_id();
+                return Verdict::Challenge(Challenged { session, holds_cookie: true });
+            }
             return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
         }
         // Looked for only where nothing of ours came: the hot path never pays for it, nor does a refused cookie twice.
@@ -170,7 +205,8 @@ impl Incoming<'_> {
         let relation = self.relation_to(&fixed.context);
         self.note(relation, snapshot.stored_id(), fixed.context_changed);
         let standing = registry.standing(snapshot);
-        admit(opened, self.asking.now, registry.timeouts.fresh, relation, standing)
+        let fresh = registry.timeouts.fresh_of(fixed.strength.is_bound());
+        admit(opened, self.asking.now, fresh, relation, standing)
     }
 
     fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {
@@ -188,6 +224,9 @@ impl Incoming<'_> {
         }
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
             return Verdict::Reject(stored_id, Reason::Revoked);
+        }
+        if authentic.is_bound() {
+            return Verdict::Challenge(Challenged { session: stored_id, holds_cookie: stale.is_some() });
         }
         let relation = self.relation_to(authentic.context());
         if let ContextRelation::Rejected(signal) = relation {

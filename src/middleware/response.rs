@@ -5,8 +5,16 @@ use http::{
     header::{self, Entry, HeaderName},
 };
 
-use super::{attached::Attached, outgoing::police};
+use super::{
+    attached::Attached,
+    device::{REGISTER_PATH, SECURE_SESSION_REGISTRATION},
+    outgoing::police,
+    site::Site,
+};
 use crate::{
+    crypto::RandomError,
+    dbsc::{Use, registration_field},
+    events::SessionEvent,
     session::{Admitted, Snapshot},
     store::CookieChange,
 };
@@ -42,12 +50,11 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
             }
             return;
         }
-        CookieChange::Set { cookie, token, ends_at } => {
-            let max_age = site.max_age(ends_at);
-            let renewal = token.and_then(|token| site.cookies.set_renewal(&token, max_age));
-            for line in site.cookies.set_session(&cookie, max_age).into_iter().chain(renewal) {
+        CookieChange::Set(set) => {
+            for line in site.set_lines(&set) {
                 response.headers_mut().append(header::SET_COOKIE, line);
             }
+            offer(attached, response);
         }
         CookieChange::Remove => {
             for line in site.cookies.removals() {
@@ -64,6 +71,38 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
     // A stored copy of this response would hand one user's credentials to another (attack A57).
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     vary(response, "Cookie");
+}
+
+/// Offers a browser to bind the session that it has just signed in to. Once: the challenge is of this login.
+fn offer<B>(attached: &Attached, response: &mut Response<B>) {
+    let Some(devices) = &attached.site.devices else { return };
+    let Some(session) = attached.data.authenticated() else { return };
+    let registry = attached.registry();
+    match devices.challenges.mint(&session, Use::Registration, registry.now(), 0) {
+        Ok(challenge) => {
+            if let Ok(mut field) = HeaderValue::from_str(&registration_field(REGISTER_PATH, &challenge)) {
+                field.set_sensitive(true);
+                response.headers_mut().insert(&SECURE_SESSION_REGISTRATION, field);
+            }
+        }
+        Err(RandomError) => registry.event(SessionEvent::NoRandomness),
+    }
+}
+
+/// A page that does nothing but load itself again. A browser that follows a link from another site does not refresh its
+/// session first; the same address asked for by a page of this site makes it. A redirect does not help: it is
+/// still the other site's navigation.
+pub(super) fn interstitial<B: Default>(site: &Site, loses_cookie: bool) -> Response<B> {
+    let mut response = without_body(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(&REFRESH, HeaderValue::from_static("0"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if loses_cookie && let Some(line) = site.cookies.session_removal() {
+        headers.append(header::SET_COOKIE, line);
+    }
+    vary(&mut response, "Cookie");
+    vary(&mut response, "Sec-Fetch-Site");
+    response
 }
 
 /// Whether somebody is signed in, or was when the request came.
@@ -117,6 +156,7 @@ fn vary<B>(response: &mut Response<B>, on: &'static str) {
     }
 }
 
+static REFRESH: HeaderName = HeaderName::from_static("refresh");
 static CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 /// Seconds to wait before trying again after a store that did not answer.

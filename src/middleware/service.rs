@@ -14,10 +14,11 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
+    device::DEVICE_PATH,
     incoming::Incoming,
     question::{Question, ask},
     request::Judged,
-    response::{dress, refused, unavailable},
+    response::{dress, interstitial, refused, unavailable},
     site::Site,
 };
 use crate::{events::SessionEvent, store::Asking};
@@ -53,6 +54,12 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
+        if self.site.devices.is_some() && request.uri().path().starts_with(DEVICE_PATH) {
+            // The endpoints look after themselves, wherever they are mounted.
+            return ResponseFuture {
+                state: State::Running { inner: self.inner.call(request), attached: None },
+            };
+        }
         if request.extensions().get::<Attached>().is_some_and(|outer| Arc::ptr_eq(&outer.site, &self.site)) {
             // The same layer outside of this one has done all of it.
             return ResponseFuture {
@@ -72,6 +79,10 @@ where
                 State::Waiting { whole: Box::pin(ask_and_run(site, asked, inner, request)) }
             }
             Judged::ComeAgain => State::Waiting { whole: Box::pin(async { Ok(unavailable()) }) },
+            Judged::Again(loses_cookie) => {
+                let site = Arc::clone(&self.site);
+                State::Waiting { whole: Box::pin(async move { Ok(interstitial(&site, loses_cookie)) }) }
+            }
             Judged::Refused => State::Waiting { whole: Box::pin(async { Ok(refused()) }) },
         };
         ResponseFuture { state }

@@ -5,15 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{
-    cross_site::CrossSite, fields, manners::Manners, place::Network, sealed_cookies::SealedCookies,
-    told::Told,
+    cross_site::CrossSite, device::Devices, fields, manners::Manners, place::Network,
+    sealed_cookies::SealedCookies, told::Told,
 };
 use crate::{
     clock::Timestamp,
     cookie::{CookiePolicy, Origin, SameSite, Scope, SetCookie, SetCookieError},
     crypto::KeyRing,
     session::{BindingPolicy, Seen, hints, proxy_header},
-    store::{Extras, Registry},
+    store::{Extras, Registry, SetCookies},
 };
 
 /// One site: its sessions, and the cookies that carry them.
@@ -27,6 +27,8 @@ pub(super) struct Site {
     pub(super) network: Network,
     pub(super) binding: BindingPolicy,
     pub(super) manners: Manners,
+    /// What device-bound sessions need, where sessions are bound.
+    pub(super) devices: Option<Devices>,
     pub(super) told: Told,
     /// Routes whose requests are no activity of the user.
     pub(super) polling: Vec<String>,
@@ -39,14 +41,27 @@ pub(super) struct Site {
 pub(super) struct SiteCookies {
     session: SetCookie,
     renewal: SetCookie,
-    scope: Scope,
+    session_scope: Scope,
+    renewal_scope: Scope,
     same_site: SameSite,
 }
 
 impl SiteCookies {
-    pub(super) fn new(scope: Scope, same_site: SameSite) -> Result<Self, SetCookieError> {
-        let cookie = |base| SetCookie::new(base, scope.clone(), same_site, "");
-        Ok(Self { session: cookie(SESSION)?, renewal: cookie(RENEWAL)?, scope, same_site })
+    /// Where sessions are `bound` to devices, the session cookie is one that browsers can refresh: Chromium 156 takes no name
+    /// that begins with `__Host-Http-` for that, and gives no reason.
+    pub(super) fn new(scope: Scope, same_site: SameSite, bound: bool) -> Result<Self, SetCookieError> {
+        let session_scope = match &scope {
+            Scope::HostHttp if bound => Scope::Host,
+            other => other.clone(),
+        };
+        let session = SetCookie::new(SESSION, session_scope.clone(), same_site, "")?;
+        let renewal = SetCookie::new(RENEWAL, scope.clone(), same_site, "")?;
+        Ok(Self { session, renewal, session_scope, renewal_scope: scope, same_site })
+    }
+
+    /// The session cookie, but for its value and lifetime.
+    pub(super) const fn session(&self) -> &SetCookie {
+        &self.session
     }
 
     /// The names of the session cookie and the renewal token.
@@ -56,12 +71,12 @@ impl SiteCookies {
 
     /// The line that sets the session cookie.
     pub(super) fn set_session(&self, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        self.set(SESSION, value, max_age)
+        self.set(SESSION, &self.session_scope, value, max_age)
     }
 
     /// The line that sets the renewal token.
     pub(super) fn set_renewal(&self, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        self.set(RENEWAL, value, max_age)
+        self.set(RENEWAL, &self.renewal_scope, value, max_age)
     }
 
     /// The lines that remove both.
@@ -69,8 +84,13 @@ impl SiteCookies {
         [&self.session, &self.renewal].into_iter().filter_map(|cookie| line(&cookie.removal()))
     }
 
-    fn set(&self, base: &str, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        let cookie = SetCookie::new(base, self.scope.clone(), self.same_site, value).ok()?;
+    /// The line that removes the session cookie alone.
+    pub(super) fn session_removal(&self) -> Option<HeaderValue> {
+        line(&self.session.removal())
+    }
+
+    fn set(&self, base: &str, scope: &Scope, value: &str, max_age: Duration) -> Option<HeaderValue> {
+        let cookie = SetCookie::new(base, scope.clone(), self.same_site, value).ok()?;
         line(&cookie.max_age(max_age).ok()?)
     }
 }
@@ -111,11 +131,21 @@ impl Site {
         Some(Box::new(Extras { network_of: self.network.network_of.clone(), hints, header }))
     }
 
-    /// How long a browser is to keep the cookies of a session that ends at `ends_at`.
-    pub(super) fn max_age(&self, ends_at: Timestamp) -> Duration {
-        let left = ends_at.since(self.registry.now());
+    /// The lines that set what was issued.
+    pub(super) fn set_lines(&self, set: &SetCookies) -> impl Iterator<Item = HeaderValue> {
+        let session = self.cookies.set_session(&set.cookie, self.max_age(set.cookie_until));
+        let token = set.token.as_deref();
+        let renewal = token.and_then(|token| self.cookies.set_renewal(token, self.max_age(set.token_until)));
+        session.into_iter().chain(renewal)
+    }
+
+    /// How long a browser is to keep a cookie that is good until then.
+    fn max_age(&self, until: Timestamp) -> Duration {
+        let left = until.since(self.registry.now());
         // Rounded up: a cookie that goes a second before its session would be one more way to be signed out.
-        Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0)).min(MAX_AGE)
+        let whole = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+        // Zero would remove it.
+        Duration::from_secs(whole.max(1)).min(MAX_AGE)
     }
 }
 

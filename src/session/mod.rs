@@ -5,6 +5,7 @@
 //! binding        what must stay the same about a client, and what happens where it does not
 //! context        what a client shows, and whether it is still the same client; user_agent and hints read signals of it,
 //!                context_digest is what is kept of it
+//! device         the key inside a browser that a session is bound to
 //! form_token     the token of a form
 //! snapshot       what the session cookie says
 //! strength       how strongly a session is tied to its user and client
@@ -18,6 +19,7 @@
 mod binding;
 mod context;
 mod context_digest;
+mod device;
 mod form_token;
 mod hints;
 mod private;
@@ -33,6 +35,8 @@ mod wire;
 pub use binding::{BindingPolicy, ContextSignal, Reaction};
 pub(crate) use context::{ClientContext, ContextRelation, NetworkOf, Seen};
 pub(crate) use context_digest::ContextDigest;
+pub use device::Device;
+pub(crate) use device::LENGTH as DEVICE;
 pub(crate) use form_token::{FormTag, is_for as is_form_token_for, masked as masked_form_token};
 pub(crate) use hints::{hints, proxy_header};
 pub(crate) use private::Private;
@@ -44,7 +48,7 @@ pub(crate) use snapshot::{Fixed, Snapshot, SnapshotParts};
 pub use strength::Strength;
 pub use timeouts::{Timeouts, TimeoutsError};
 pub use verdict::Reason;
-pub(crate) use verdict::{Admission, Standing, Verdict, admit, admit_without_store};
+pub(crate) use verdict::{Admission, Challenged, Standing, Verdict, admit, admit_without_store};
 // Public only so that documentation tests can show that nobody else can make one.
 #[doc(hidden)]
 pub use verdict::{Admitted, Opened};

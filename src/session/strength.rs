@@ -9,23 +9,32 @@ pub enum Strength {
     Remembered,
     /// Bound to the client's context.
     Context,
+    /// Bound to a key that the browser keeps and cannot give away (Device Bound Session Credentials).
+    Device,
 }
 
 impl Strength {
-    /// The name in lower case: `remembered`, `context`.
+    /// The name in lower case: `remembered`, `context`, `device`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Remembered => "remembered",
             Self::Context => "context",
+            Self::Device => "device",
         }
     }
 
-    /// Device keys take the numbers above.
+    /// Whether the session renews by a key alone.
+    #[must_use]
+    pub const fn is_bound(self) -> bool {
+        matches!(self, Self::Device)
+    }
+
     pub(super) const fn to_byte(self) -> u8 {
         match self {
             Self::Remembered => 1,
             Self::Context => 2,
+            Self::Device => 4,
         }
     }
 
@@ -33,6 +42,7 @@ impl Strength {
         match byte {
             1 => Some(Self::Remembered),
             2 => Some(Self::Context),
+            4 => Some(Self::Device),
             _ => None,
         }
     }
@@ -44,9 +54,11 @@ mod tests {
 
     #[test]
     fn each_strength_has_a_byte_and_a_name() {
-        for (strength, byte, name) in
-            [(Strength::Remembered, 1, "remembered"), (Strength::Context, 2, "context")]
-        {
+        for (strength, byte, name) in [
+            (Strength::Remembered, 1, "remembered"),
+            (Strength::Context, 2, "context"),
+            (Strength::Device, 4, "device"),
+        ] {
             assert_eq!((strength.to_byte(), strength.name()), (byte, name));
             assert_eq!(Strength::from_byte(byte), Some(strength));
         }

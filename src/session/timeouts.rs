@@ -16,6 +16,10 @@ use std::{fmt, time::Duration};
 /// A session renews when it is used and its cookie is no longer fresh, so it ends after `idle - fresh` to `idle` of silence:
 /// 25 to 30 minutes by default.
 ///
+/// The second pair also holds for sessions that are bound to a device: without its key nobody prolongs them. What names them
+/// `remembered` means both. The session cookie of such a session counts for `fresh + grace`: the browser refreshes it after
+/// `fresh`, and requests that are under way then carry the one before.
+///
 /// `2 × grace ≤ fresh < idle ≤ absolute` must hold, for both pairs, and nothing lasts longer than 400 days, where
 /// browsers cut a cookie's life.
 ///
@@ -96,6 +100,12 @@ impl Timeouts {
             rule(absolute <= MAX_ABSOLUTE, TimeoutsError::AbsoluteTooLong { absolute, remembered });
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// How long a session cookie is accepted, of a session that is bound to a device or not.
+    #[must_use]
+    pub const fn fresh_of(&self, bound: bool) -> Duration {
+        if bound { self.fresh.saturating_add(self.grace) } else { self.fresh }
     }
 
     /// The idle timeout of a session, remembered or not.

@@ -28,6 +28,10 @@ pub enum Reason {
     Mismatch,
     /// The token before, within the grace, from another client.
     Echo,
+    /// The session is bound to a device, whose proof did not come: a copied cookie, or a browser that has lost its key.
+    Unproven,
+    /// The session is bound to no device, though by now it should be.
+    Unbound,
 }
 
 /// What the rules say to a request.
@@ -39,13 +43,20 @@ pub(crate) enum Verdict {
     Admit(Admitted),
     /// The session cookie is not fresh, and a good renewal token came with it.
     Renew(VerifiedRenewal),
-    /// Only a device key could renew.
-    #[allow(dead_code, reason = "device-bound sessions give it; its place in the request's way is kept")]
-    Challenge,
+    /// Authentic credentials of a session that only its device renews.
+    Challenge(Challenged),
     /// Authentic credentials of this session that do not count; anonymous, with an event.
     Reject(StoredId, Reason),
     /// The store does not answer, and without it nothing can be said.
     Unavailable,
+}
+
+/// Whose device is to prove itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Challenged {
+    pub(crate) session: StoredId,
+    /// Whether a session cookie came that does not count, and that the browser must lose before it refreshes.
+    pub(crate) holds_cookie: bool,
 }
 
 /// A session cookie that opened: its seal holds. Whether it is fresh is not judged yet.

@@ -4,6 +4,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use async_trait::async_trait;
 
+pub use super::presented::{Presented, RotateAnswer, RotateRequest};
 use super::{
     feed::{FeedBatch, FeedPosition},
     revocation::Revocation,
@@ -12,7 +13,6 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
-    session::RotationOutcome,
 };
 
 /// Keeps sessions. Each verb is one atomic operation: seen whole or not at all, also when the caller is cancelled or the
@@ -164,54 +164,6 @@ pub struct CommitRequest<'a> {
     pub edit: bool,
     /// Edits and signs.
     pub keeper: &'a dyn RowKeeper,
-}
-
-/// A renewal token presented.
-#[allow(missing_debug_implementations, reason = "it borrows a keeper of keys")]
-#[allow(clippy::exhaustive_structs, reason = "the contract suite and stores of others build it")]
-pub struct RotateRequest<'a> {
-    /// The session.
-    pub id: StoredId,
-    /// The generation of the token.
-    pub generation: u64,
-    /// Whether nothing speaks against the client being the one the session is bound to.
-    pub same_client: bool,
-    /// Whether it is for a socket upgrade: then a good generation is counted, and nothing else changes.
-    pub upgrade: bool,
-    /// Whether it counts as activity of the user. Where it does not, the session renews and its deadline stays.
-    pub active: bool,
-    /// The grace of the rotation table.
-    pub grace: Duration,
-    /// The idle timeout, and that of remembered sessions.
-    pub idle: (Duration, Duration),
-    /// Verifies, edits and signs.
-    pub keeper: &'a dyn RowKeeper,
-}
-
-/// What a presented token led to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "a caller must treat every kind")]
-pub enum RotateAnswer {
-    /// There is no such session, or it is over.
-    Gone,
-    /// The row is not as it was signed.
-    Tampered,
-    /// The session has a newer id; `late` if that is longer ago than the grace.
-    Superseded {
-        /// Whether the token came too late to be a race.
-        late: bool,
-    },
-    /// The rotation table's answer, the row after it, and the instant of the step.
-    Judged {
-        /// The answer. After [`RotationOutcome::Reuse`] the session is revoked.
-        outcome: RotationOutcome,
-        /// The row after it.
-        row: Row,
-        /// The instant of the step, of the store's clock.
-        now: Timestamp,
-    },
-    /// A socket upgrade: admitted with the row as it is, or not.
-    Upgrade(Option<Row>),
 }
 
 /// What a session that goes on under a new id was read to hold, so that no change made meanwhile is lost.

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! contract      the Store trait: its verbs and what each promises
+//! presented     what renews a session: a token, a device's proof, a device, an authentication
 //! feed          the revocation feed's entries and places in it
 //! row           what a store keeps of a session
 //! steps         the verbs' rules over rows, for stores that run Rust inside their atomic step
@@ -38,6 +39,7 @@ mod optimistic;
 mod outage;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod presented;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -56,8 +58,8 @@ mod watcher;
 
 pub(crate) use asking::{Asking, Extras, Fields};
 pub use contract::{
-    CommitRequest, CreateError, IndexMismatch, NewSession, Replacement, RotateAnswer, RotateRequest, Seen,
-    Store, StoreError,
+    CommitRequest, CreateError, IndexMismatch, NewSession, Presented, Replacement, RotateAnswer,
+    RotateRequest, Seen, Store, StoreError,
 };
 pub use feed::{FeedBatch, FeedMark, FeedPosition};
 pub use memory::MemoryStore;
@@ -68,10 +70,12 @@ pub use outage::{FeedLoss, Outage};
 pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
 pub use redis::{RedisOptions, RedisStore};
-pub(crate) use registry::{Registry, RegistryError, RegistryParts, Renewal, RenewalKind};
+pub(crate) use registry::{
+    Issued, Proven, Registry, RegistryError, RegistryParts, Renewal, RenewalKind, strength_of,
+};
 pub use revocation::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
-pub(crate) use session_data::{CookieChange, Intent, SessionData, date};
+pub(crate) use session_data::{CookieChange, Intent, SessionData, SetCookies, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use steps::{

@@ -6,7 +6,7 @@ use crate::{
     clock::Timestamp,
     crypto::RandomError,
     id::{StoredId, SubjectKey},
-    session::Rotation,
+    session::{Device, Rotation},
 };
 
 /// One session as a store keeps it: what its rules need in clear, the rest sealed.
@@ -44,12 +44,22 @@ pub struct Row {
     pub upgrades: u32,
     /// Whether the user asked to be remembered.
     pub remembered: bool,
+    /// The key that alone renews it, if it is bound to one. In a box, because most rows have none and all are copied.
+    pub device: Option<Box<Device>>,
     /// The root key under which `sealed` and `mac` were made.
     pub key: [u8; 4],
     /// Subject, claims, methods and client context, sealed.
     pub sealed: Vec<u8>,
     /// The authentication of this row.
     pub mac: [u8; 16],
+}
+
+impl Row {
+    /// Whether the longer pair of timeouts holds: the user asked to be remembered, or a key keeps the session.
+    #[must_use]
+    pub const fn is_long(&self) -> bool {
+        self.remembered || self.device.is_some()
+    }
 }
 
 /// A name that stands for a field of the session's data: a MAC under a key that the session id gives.

@@ -1,8 +1,8 @@
 //! A row as bytes, for stores that keep it in one value.
 //!
 //! ```text
-//! version(1) ‖ flags(1) ‖ key id(4) ‖ MAC(16) ‖ 13 numbers of 8 ‖ predecessor, successor(32), subject(16) where flagged ‖
-//! sealed part
+//! version(1) ‖ flags(1) ‖ key id(4) ‖ MAC(16) ‖ 13 numbers of 8 ‖ predecessor, successor(32), subject(16), device(82)
+//! where flagged ‖ sealed part
 //! ```
 //!
 //! Numbers are big-endian, instants milliseconds. The row's MAC covers what is in clear, so nothing here is trusted.
@@ -11,7 +11,7 @@ use super::row::Row;
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
-    session::Rotation,
+    session::{DEVICE, Device, Rotation},
 };
 
 const VERSION: u8 = 1;
@@ -20,6 +20,7 @@ const PREDECESSOR: u8 = 2;
 const SUCCESSOR: u8 = 4;
 const SUBJECT: u8 = 8;
 const REMEMBERED: u8 = 16;
+const BOUND: u8 = 32;
 
 pub(super) fn encode(row: &Row) -> Vec<u8> {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -30,7 +31,8 @@ pub(super) fn encode(row: &Row) -> Vec<u8> {
             | flag(row.predecessor.is_some(), PREDECESSOR)
             | flag(row.successor.is_some(), SUCCESSOR)
             | flag(row.subject.is_some(), SUBJECT)
-            | flag(row.remembered, REMEMBERED),
+            | flag(row.remembered, REMEMBERED)
+            | flag(row.device.is_some(), BOUND),
     );
     bytes.extend_from_slice(&row.key);
     bytes.extend_from_slice(&row.mac);
@@ -56,6 +58,9 @@ pub(super) fn encode(row: &Row) -> Vec<u8> {
     if let Some(subject) = &row.subject {
         bytes.extend_from_slice(subject.as_bytes());
     }
+    if let Some(device) = &row.device {
+        bytes.extend_from_slice(&device.to_bytes());
+    }
     bytes.extend_from_slice(&row.sealed);
     bytes
 }
@@ -80,6 +85,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Row> {
         |flag| if has(flag) { take(rest).map(|bytes| Some(StoredId::from_bytes(bytes))) } else { Some(None) };
     let (predecessor, successor) = (id(PREDECESSOR)?, id(SUCCESSOR)?);
     let subject = if has(SUBJECT) { Some(SubjectKey::from_bytes(take(rest)?)) } else { None };
+    let device = if has(BOUND) { Some(Box::new(Device::from_bytes(&take::<DEVICE>(rest)?)?)) } else { None };
     Some(Row {
         rotation: Rotation { previous, floor, issued, rotated_at },
         created_at,
@@ -95,6 +101,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Row> {
         claims_version,
         upgrades,
         remembered: has(REMEMBERED),
+        device,
         key,
         sealed: rest.to_vec(),
         mac,
@@ -119,6 +126,7 @@ pub(super) fn damaged() -> Row {
         claims_version: u64::MAX,
         upgrades: u32::MAX,
         remembered: false,
+        device: None,
         key: [0; 4],
         sealed: Vec::new(),
         mac: [0; 16],

@@ -1,14 +1,14 @@
 //! The rules of the verbs over one row, for stores that can run Rust inside their atomic step.
 
 use super::{
-    contract::{CommitRequest, RotateAnswer, RotateRequest, Seen},
+    contract::{CommitRequest, Presented, RotateAnswer, RotateRequest, Seen},
     row::{FieldTag, Row, RowKeeper},
 };
 use crate::{
     clock::Timestamp,
     crypto::RandomError,
     id::StoredId,
-    session::{RotationOutcome, rotate},
+    session::{Device, RotationOutcome, rotate},
 };
 
 /// Socket upgrades that a stale cookie may make with one generation. A page opens a few sockets; more would be a way to
@@ -53,10 +53,15 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
         return keep(RotateAnswer::Tampered);
     }
     if let Some(since) = row.superseded_at {
-        return keep(RotateAnswer::Superseded { late: now >= since + request.grace });
+        return keep(RotateAnswer::Superseded { late: now >= since + request.timeouts.grace });
     }
+    let generation = match (request.presented, &row.device) {
+        (Presented::Token(generation), None) => generation,
+        (Presented::Token(_), Some(_)) => return keep(RotateAnswer::Bound),
+        _ => return device_step(request, row, now),
+    };
     let (outcome, rotation) =
-        rotate(&row.rotation, request.generation, now, request.grace, request.same_client);
+        rotate(&row.rotation, generation, now, request.timeouts.grace, request.same_client);
     let mut after = Row { rotation, ..row.clone() };
     let judged = |row: &Row| RotateAnswer::Judged { outcome, row: row.clone(), now };
     match outcome {
@@ -96,11 +101,49 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
     }
 }
 
+/// What a device does to its session, and a new authentication of its user.
+fn device_step(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Result<RotateStep, RandomError> {
+    let keep = |answer| Ok(RotateStep { answer, change: RowChange::Keep });
+    let mut after = row.clone();
+    let absolute = request.timeouts.absolute_of(true);
+    match (request.presented, &mut after.device) {
+        (Presented::Device { key, challenge }, device @ None) => {
+            *device = Some(Box::new(Device { key, challenge, proven_at: now, confirmed: false }));
+            // An end that the application has set stands.
+            if row.ends_at == row.authenticated_at + request.timeouts.absolute_of(row.remembered) {
+                after.ends_at = row.authenticated_at + absolute;
+            }
+        }
+        (Presented::Device { .. }, Some(_)) => return keep(RotateAnswer::Bound),
+        (Presented::Proof { key, challenge }, Some(device)) if device.key == key => {
+            if challenge <= device.challenge {
+                return keep(RotateAnswer::ProofUsed { last: device.challenge });
+            }
+            **device = Device { key, challenge, proven_at: now, confirmed: true };
+        }
+        (Presented::Authentication, Some(_)) => {
+            after.authenticated_at = now;
+            after.ends_at = now + absolute;
+        }
+        _ => return keep(RotateAnswer::Gone),
+    }
+    if !request.keeper.edit(&request.id, &mut after, now)? {
+        return keep(RotateAnswer::Tampered);
+    }
+    if request.active {
+        prolong(&mut after, request, now);
+    }
+    request.keeper.sign(&request.id, &mut after);
+    Ok(RotateStep {
+        answer: RotateAnswer::Taken { row: after.clone(), now },
+        change: RowChange::Write(Box::new(after)),
+    })
+}
+
 /// The user is there: the idle timeout begins anew.
 fn prolong(row: &mut Row, request: &RotateRequest<'_>, now: Timestamp) {
-    let idle = if row.remembered { request.idle.1 } else { request.idle.0 };
     row.renewed_at = now;
-    row.deadline = (now + idle).min(row.ends_at);
+    row.deadline = (now + request.timeouts.idle_of(row.is_long())).min(row.ends_at);
 }
 
 /// The row after a commit, for a row that is live; `None` if it takes none.

@@ -60,6 +60,15 @@ pub(crate) enum RowEdit<'a> {
     },
     /// New claims.
     Claims(&'a str),
+    /// A new authentication of the same session: by these methods, if they are named, from this client.
+    Authentication {
+        /// How, separated by spaces.
+        methods: Option<&'a str>,
+        /// The client to go on with.
+        context: ContextDigest,
+        /// As a person would name it.
+        client: &'a str,
+    },
 }
 
 /// A vault with an edit in mind, as a store wants it.
@@ -211,20 +220,16 @@ impl Vault {
             claims_version,
             upgrades,
             remembered,
+            device,
             key,
             sealed,
             mac: _,
         } = row;
         let keys = self.ring.opening(KeyId(*key))?;
-        let mut clear = Vec::with_capacity(320 + self.origin.len());
+        let mut clear = Vec::with_capacity(400 + self.origin.len());
         clear.push(ROW_VERSION);
-        for flag in [
-            *remembered,
-            superseded_at.is_some(),
-            predecessor.is_some(),
-            successor.is_some(),
-            subject.is_some(),
-        ] {
+        clear.push(u8::from(*remembered) | u8::from(device.is_some()) << 1);
+        for flag in [superseded_at.is_some(), predecessor.is_some(), successor.is_some(), subject.is_some()] {
             clear.push(u8::from(flag));
         }
         let numbers = [
@@ -247,6 +252,9 @@ impl Vault {
             clear.extend_from_slice(id.as_ref().map_or(&[0; 32], StoredId::as_bytes).as_slice());
         }
         clear.extend_from_slice(subject.as_ref().map_or(&[0; 16], SubjectKey::as_bytes).as_slice());
+        if let Some(device) = device {
+            clear.extend_from_slice(&device.to_bytes());
+        }
         clear.extend_from_slice(key);
         clear.extend_from_slice(id.as_bytes());
         clear.extend_from_slice(&length(self.origin.len()));
@@ -279,6 +287,13 @@ impl RowKeeper for Keeper<'_> {
                 private.dormant |= row.remembered && now >= row.renewed_at + idle;
             }
             RowEdit::Claims(claims) => private.claims = claims.into(),
+            RowEdit::Authentication { methods, context, client } => {
+                if let Some(methods) = methods {
+                    private.methods = methods.into();
+                }
+                (private.context, private.client) = (context, client.into());
+                (private.context_changed, private.dormant) = (false, false);
+            }
         }
         (row.key, row.sealed) = self.vault.seal_private(id, &private)?;
         Ok(true)

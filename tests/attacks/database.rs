@@ -120,6 +120,7 @@ async fn a78_a_changed_row() {
         ("created_at = created_at - 1", "another beginning"),
         ("renewed_at = renewed_at + 1", "another renewal"),
         ("remembered = 1", "remembered"),
+        ("device = zeroblob(82)", "device"),
         ("epoch = epoch + 1", "a higher epoch"),
         ("claims_version = claims_version + 1", "newer claims"),
         ("upgrades = upgrades + 1", "sockets"),
@@ -225,7 +226,7 @@ async fn a78_a_row_made_by_hand() {
     assert_eq!(third.told("record_tampered"), 1);
     let made = "INSERT INTO portcullis_sessions SELECT zeroblob(32), previous, floor, issued, rotated_at, created_at, \
                 renewed_at, authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject, epoch, \
-                claims_version, upgrades, remembered, key, sealed, mac FROM copy LIMIT 1";
+                claims_version, upgrades, remembered, device, key, sealed, mac FROM copy LIMIT 1";
     run(&mut connection, made).await;
     let again = third.signed_in("alice").await;
     let list = again.ask("GET", "/sessions", "").await.json();

@@ -13,6 +13,8 @@
     reason = "a test fails by panicking, also in the helpers that clippy does not know to be tests"
 )]
 
+#[path = "../common/device.rs"]
+mod device;
 #[path = "../common/every_store.rs"]
 mod every_store;
 #[path = "../common/forge.rs"]
@@ -35,6 +37,7 @@ mod user_agent;
 mod application_cookies;
 mod cross_site;
 mod database;
+mod devices;
 mod forgery;
 mod guessing;
 mod http2;

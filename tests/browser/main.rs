@@ -32,6 +32,7 @@ mod pages;
 mod seen;
 mod stage;
 
+mod bound;
 mod history;
 mod honest;
 mod hostile;

@@ -37,6 +37,11 @@ pub(crate) struct Stage {
 
 /// Plays a story in a browser. Outside `tests/browsers`, or without that browser, it is left out.
 pub(crate) fn play(kind: Kind, story: fn(&mut Stage)) {
+    play_on(kind, false, story);
+}
+
+/// The same; the application may offer to bind sessions to a browser that cannot.
+pub(crate) fn play_on(kind: Kind, offers: bool, story: fn(&mut Stage)) {
     let Some(folder) = folder() else { return };
     if kind.missing().is_some() {
         return;
@@ -45,7 +50,9 @@ pub(crate) fn play(kind: Kind, story: fn(&mut Stage)) {
     let runtime = Runtime::new().expect("a runtime");
     let pages = Pages::start(&runtime);
     pages.put(DESK, "desk", &[]);
-    let lab = Lab::start(&Flags::memory().with(&["--listen", "127.0.0.1:3000"]));
+    let flags = Flags::memory().with(&["--listen", "127.0.0.1:3000"]);
+    let binds = matches!(kind, Kind::BindingChromium | Kind::RationedChromium) || offers;
+    let lab = Lab::start(&if binds { flags.with(&["--device-binding", "offer"]) } else { flags });
     let seen = Seen::new(&folder);
     let mut stage = Stage { browser: Browser::start(kind, &folder), lab, seen, pages, runtime };
     let played = catch_unwind(AssertUnwindSafe(|| story(&mut stage)));
@@ -150,6 +157,11 @@ impl Stage {
     pub(crate) fn visit(&self, browser: &mut lab::Browser, method: &str, path: &str, body: &str) {
         let answer = self.runtime.block_on(browser.visit(method, path, body));
         assert!(answer.status.is_success(), "{answer:?}");
+    }
+
+    /// What a made-up browser is told by the application past the proxy; its jar stays as it is.
+    pub(crate) fn ask(&self, browser: &lab::Browser, path: &str) -> lab::Answer {
+        self.runtime.block_on(browser.ask("GET", path, ""))
     }
 
     /// Moves the clock of the application.

@@ -2,7 +2,7 @@
 
 use portcullis::{
     id::StoredId,
-    session::Rotation,
+    session::{Device, Rotation},
     store::{
         CommitRequest, CreateError, FieldTag, NewSession, Replacement, Revocation, RotateAnswer,
         RotateRequest, Row, Seen,
@@ -26,6 +26,12 @@ pub(crate) async fn a_created_session_is_loaded_with_its_row_and_fields(stage: S
         claims_version: 6,
         upgrades: 2,
         remembered: true,
+        device: Some(Box::new(Device {
+            key: [7; 64],
+            challenge: 8,
+            proven_at: now + 4 * MILLI,
+            confirmed: true,
+        })),
         ..stage.row_of(subject(1))
     };
     let fields = vec![(tag(1), b"one".to_vec()), (tag(2), Vec::new())];

@@ -7,7 +7,7 @@ use portcullis::{
 
 use crate::{
     keeper::edits,
-    stage::{ABSOLUTE, GRACE, Stage, commit, id, renewal, tag},
+    stage::{ABSOLUTE, GRACE, Stage, commit, id, renewal, tag, timeouts},
 };
 
 /// How many times a verb is cut short, each time a little later.
@@ -83,7 +83,7 @@ pub(crate) async fn a_rotation_cut_short_is_done_or_not_done(stage: Stage) {
     for number in 0..CUTS {
         stage.clock.advance(GRACE);
         let presented = before.rotation.issued;
-        let request = RotateRequest { idle: (ABSOLUTE, ABSOLUTE), ..renewal(id(1), presented) };
+        let request = RotateRequest { timeouts: timeouts().idle(ABSOLUTE), ..renewal(id(1), presented) };
         let done = cut(stage.store.rotate(request), number).await;
         assert_usable(&stage).await;
         stage.settle(id(1)).await;

@@ -6,7 +6,7 @@ use portcullis::{
     clock::Timestamp,
     crypto::RandomError,
     id::StoredId,
-    session::Rotation,
+    session::{Device, Rotation},
     store::{Row, RowKeeper},
 };
 
@@ -42,6 +42,7 @@ impl PlainKeeper {
             claims_version,
             upgrades,
             remembered,
+            device,
             key,
             sealed,
             mac: _,
@@ -51,6 +52,7 @@ impl PlainKeeper {
         (authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject)
             .hash(&mut hasher);
         (epoch, claims_version, upgrades, remembered, key, sealed).hash(&mut hasher);
+        device.as_deref().map(Device::to_bytes).hash(&mut hasher);
         let half = hasher.finish().to_be_bytes();
         let mut mac = [0; 16];
         mac[..8].copy_from_slice(&half);

@@ -18,6 +18,7 @@
 mod before;
 mod commit;
 mod create;
+mod device;
 mod end;
 mod feed;
 mod harness;
@@ -106,6 +107,16 @@ macro_rules! hold_to_contract {
                     a_socket_upgrade_with_a_used_up_token_revokes_the_session,
                     a_row_that_is_not_as_signed_is_not_rotated,
                     of_many_renewals_at_once_one_wins,
+                }
+                device {
+                    a_device_is_bound_once_and_lengthens_its_session,
+                    an_end_that_the_application_has_set_stands_when_a_device_is_bound,
+                    a_bound_session_is_renewed_by_its_device_alone,
+                    each_challenge_is_answered_once,
+                    of_two_who_answer_one_challenge_at_once_one_is_taken,
+                    a_new_authentication_of_a_bound_session_keeps_its_device,
+                    a_session_that_is_over_is_bound_and_renewed_by_nobody,
+                    a_row_that_was_changed_takes_no_device,
                 }
                 end {
                     a_session_is_over_exactly_at_its_deadline,

@@ -17,7 +17,7 @@ use portcullis::{
 
 use crate::{
     keeper::edits,
-    stage::{ABSOLUTE, GRACE, Stage, commit, id, renewal, tag},
+    stage::{ABSOLUTE, GRACE, Stage, commit, id, renewal, tag, timeouts},
 };
 
 const WORKERS: u8 = 8;
@@ -164,7 +164,7 @@ async fn renew(store: &dyn Store, model: &Model, clock: &ManualClock, presents_o
     let issued = model.issued.lock().unwrap().get(&newest).copied();
     let older = issued.filter(|(_, at)| presents_older && *at == clock.now()).map(|(older, _)| older);
     let generation = older.unwrap_or(newest);
-    let request = RotateRequest { idle: (ABSOLUTE, ABSOLUTE), ..renewal(id(1), generation) };
+    let request = RotateRequest { timeouts: timeouts().idle(ABSOLUTE), ..renewal(id(1), generation) };
     match store.rotate(request).await.unwrap() {
         RotateAnswer::Gone => assert_ending(model, had_ended, true),
         RotateAnswer::Judged { outcome, row, now } => {

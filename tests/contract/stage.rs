@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use portcullis::{
     clock::{Clock, ManualClock, Timestamp},
     id::{StoredId, SubjectKey},
-    session::{Rotation, RotationOutcome},
+    session::{Rotation, RotationOutcome, Timeouts},
     store::{
-        CommitRequest, CreateError, FeedBatch, FeedPosition, FieldTag, NewSession, Replacement, Revocation,
-        RotateAnswer, RotateRequest, Row, RowKeeper, Store,
+        CommitRequest, CreateError, FeedBatch, FeedPosition, FieldTag, NewSession, Presented, Replacement,
+        Revocation, RotateAnswer, RotateRequest, Row, RowKeeper, Store,
     },
 };
 
@@ -243,6 +243,7 @@ pub(crate) fn row(now: Timestamp) -> Row {
         claims_version: 0,
         upgrades: 0,
         remembered: false,
+        device: None,
         key: *b"key1",
         sealed: SEALED.to_vec(),
         mac: [0; 16],
@@ -259,16 +260,24 @@ pub(crate) fn commit(id: StoredId) -> CommitRequest<'static> {
     CommitRequest { id, fields: Vec::new(), deadline: None, edit: false, keeper: &KEEPER }
 }
 
+/// How long sessions last in the suite.
+pub(crate) fn timeouts() -> Timeouts {
+    Timeouts::default()
+        .grace(GRACE)
+        .idle(IDLE)
+        .absolute(ABSOLUTE)
+        .remembered(REMEMBERED_IDLE, 2 * REMEMBERED_IDLE)
+}
+
 /// A renewal by the client the session is bound to.
 pub(crate) fn renewal(id: StoredId, generation: u64) -> RotateRequest<'static> {
     RotateRequest {
         id,
-        generation,
+        presented: Presented::Token(generation),
         same_client: true,
         upgrade: false,
         active: true,
-        grace: GRACE,
-        idle: (IDLE, REMEMBERED_IDLE),
+        timeouts: timeouts(),
         keeper: &KEEPER,
     }
 }

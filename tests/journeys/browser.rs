@@ -170,7 +170,7 @@ impl Browser {
 }
 
 /// What an application answers, within a time limit.
-async fn answer(app: Router, request: Request<Body>) -> Answer {
+pub(crate) async fn answer(app: Router, request: Request<Body>) -> Answer {
     let answered = async {
         let response = app.oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -7,6 +7,7 @@
 //! ```text
 //! stage     a site: clock, spied store, events, layer
 //! browser   one browser of it: jar, User-Agent, address
+//! device    a browser's key, for device-bound sessions
 //! gate      a handler that stops in the middle until it is let go
 //! handlers  what applications do again and again
 //! spy       the store that counts, and fails when told to
@@ -41,6 +42,8 @@ macro_rules! on_every_store {
 }
 
 mod browser;
+#[path = "../common/device.rs"]
+mod device;
 mod gate;
 mod handlers;
 #[path = "../common/jar.rs"]
@@ -55,6 +58,7 @@ mod user_agent;
 mod account;
 mod anonymous;
 mod binding;
+mod bound;
 mod builder;
 mod claims;
 mod client;

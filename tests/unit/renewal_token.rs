@@ -27,6 +27,7 @@ fn mint(tokens: &RenewalTokens, generation: u64) -> String {
         issued_at: NOW,
         expires_at: Timestamp::from_seconds(1_001_800),
         context: &context(),
+        bound_to: None,
     };
     tokens.mint(&parts).unwrap()
 }
@@ -163,4 +164,21 @@ fn a_signatures_twin_is_the_same_token() {
     let twin = format!("{signed}.{}", base64url::encode(&twin.to_bytes()));
     assert_ne!(twin, token);
     assert_eq!(judge(&tokens, &twin), Ok(7));
+}
+
+#[test]
+fn a_token_of_a_bound_session_says_so() {
+    let tokens = RenewalTokens::new(&KeyRing::generate().unwrap(), ORIGIN);
+    let parts = TokenParts {
+        id: &SessionId([4; 32]),
+        generation: 7,
+        issued_at: NOW,
+        expires_at: NOW,
+        context: &context(),
+        bound_to: Some("NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"),
+    };
+    let bound = tokens.mint(&parts).unwrap();
+    assert!(tokens.authenticate(bound.as_bytes(), NOW).unwrap().is_bound());
+    let plain = mint(&tokens, 7);
+    assert!(!tokens.authenticate(plain.as_bytes(), NOW).unwrap().is_bound());
 }

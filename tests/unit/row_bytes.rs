@@ -17,6 +17,7 @@ fn row() -> Row {
         claims_version: 15,
         upgrades: 16,
         remembered: true,
+        device: Some(Box::new(Device { key: [20; 64], challenge: 21, proven_at: at(22), confirmed: true })),
         key: [17; 4],
         sealed: vec![18; 40],
         mac: [19; 16],
@@ -32,6 +33,7 @@ fn a_row_comes_back_as_it_was() {
         successor: None,
         subject: None,
         remembered: false,
+        device: None,
         ..row()
     };
     let some = Row { predecessor: None, subject: None, sealed: Vec::new(), ..row() };

@@ -1,7 +1,7 @@
 //! The vault from inside: fields and rows open only where they were sealed (attacks A59, A78).
 
 use super::*;
-use crate::session::Rotation;
+use crate::session::{Device, Rotation};
 
 const ORIGIN: &str = "https://app.example.com";
 
@@ -23,6 +23,7 @@ fn row(vault: &Vault, id: &StoredId, private: &Private) -> Row {
         claims_version: 11,
         upgrades: 12,
         remembered: false,
+        device: None,
         key,
         sealed,
         mac: [0; 16],
@@ -76,7 +77,7 @@ fn every_column_of_a_row_is_signed() {
     assert!(!keeper.verify(&StoredId::from_bytes([4; 32]), &good));
     assert!(!Vault::new(&ring, "https://b.example.com").keeper(RowEdit::None).verify(&id, &good));
     let later = |at: &mut Timestamp| *at = Timestamp::from_millis(at.as_millis() + 1);
-    let changes: [(&str, Change<'_>); 19] = [
+    let changes: [(&str, Change<'_>); 20] = [
         ("previous", &|row| row.rotation.previous += 1),
         ("floor", &|row| row.rotation.floor -= 1),
         ("issued", &|row| row.rotation.issued += 1),
@@ -94,6 +95,14 @@ fn every_column_of_a_row_is_signed() {
         ("claims_version", &|row| row.claims_version += 1),
         ("upgrades", &|row| row.upgrades = 0),
         ("remembered", &|row| row.remembered = true),
+        ("device", &|row| {
+            row.device = Some(Box::new(Device {
+                key: [1; 64],
+                challenge: 2,
+                proven_at: Timestamp::MAX,
+                confirmed: false,
+            }))
+        }),
         ("key", &|row| row.key[0] ^= 1),
         ("sealed", &|row| row.sealed[40] ^= 1),
     ];

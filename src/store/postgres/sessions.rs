@@ -195,6 +195,7 @@ impl Shared {
             .bind(numbers)
             .bind(self.channel.clone())
             .bind(self.clock())
+            .bind(signed(row.authenticated_at.as_millis()))
     }
 }
 

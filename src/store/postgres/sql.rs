@@ -61,9 +61,10 @@ pub(super) const LOAD: &str = concat!(
 pub(super) const FIELDS: &str = "SELECT tag, value FROM portcullis_fields WHERE session = $1";
 
 /// 1 id, 2 version, 3 row, 4 until, 5 due, 6 superseded, 7 and 8 fields to write, 9 fields to remove, 10 to 12 news, 13 the
-/// channel, 14 clock. How many sessions were written: one, or none.
+/// channel, 14 clock, 15 when the user was authenticated. How many sessions were written: one, or none.
 pub(super) const SWAP: &str = concat!(
-    "WITH up AS (UPDATE portcullis_sessions s SET row = $3, version = s.version + 1, until = $4, due = $5, superseded = $6 ",
+    "WITH up AS (UPDATE portcullis_sessions s SET row = $3, version = s.version + 1, until = $4, due = $5, superseded = $6, ",
+    "authenticated_at = $15 ",
     "WHERE s.id = $1 AND s.version = $2 AND ",
     live!("s", "14"),
     " RETURNING s.id), ",

@@ -5,10 +5,10 @@ use std::{fmt, time::Duration};
 use super::Registry;
 use crate::{
     clock::Timestamp,
-    crypto::{digest, random, random::RandomError},
+    crypto::{digest, es256::VerifyingKey, random, random::RandomError},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
-    session::{Admitted, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
+    session::{Admitted, Device, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
     store::{
         contract::{CreateError, NewSession, Replacement, Seen, StoreError},
         revocation::Revocation,
@@ -43,6 +43,8 @@ pub(crate) struct Continued {
 pub(crate) struct Issued {
     pub(crate) admitted: Admitted,
     pub(crate) cookie: String,
+    /// When the browser is to drop the cookie: of a bound session early enough to refresh it, of any other at its end.
+    pub(crate) cookie_until: Timestamp,
     pub(crate) token: Option<String>,
 }
 
@@ -118,6 +120,7 @@ impl Registry {
             claims_version: 0,
             upgrades: 0,
             remembered,
+            device: None,
             key,
             sealed,
             mac: [0; 16],
@@ -177,7 +180,7 @@ impl Registry {
         generation: Option<u64>,
     ) -> Result<Issued, RandomError> {
         let fixed = Fixed {
-            strength: if private.dormant { Strength::Remembered } else { Strength::Context },
+            strength: strength_of(row, private),
             remembered: row.remembered,
             context_changed: private.context_changed,
             polled: row.rotation.rotated_at > row.renewed_at,
@@ -193,6 +196,7 @@ impl Registry {
             (private.subject.as_deref(), private.methods.as_str(), private.claims.as_str());
         let bytes = SnapshotParts { id, stored_id, fixed, subject, methods, claims }.encode();
         let (cookie, unsealed) = self.cookie.seal(bytes)?;
+        let bound_to = generation.and(row.device.as_deref()).and_then(thumbprint);
         let token = match generation {
             Some(generation) => Some(self.tokens.mint(&TokenParts {
                 id,
@@ -200,11 +204,30 @@ impl Registry {
                 issued_at: now,
                 expires_at: row.deadline,
                 context: &private.context,
+                bound_to: bound_to.as_deref(),
             })?),
             None => None,
         };
         // What was encoded here parses here.
         let snapshot = Snapshot::parse(unsealed).ok_or(RandomError)?;
-        Ok(Issued { admitted: Admitted::issued(snapshot), cookie, token })
+        let cookie_until = match row.device {
+            Some(_) => fixed.fresh_until.before(self.timeouts.grace),
+            None => fixed.ends_at,
+        };
+        Ok(Issued { admitted: Admitted::issued(snapshot), cookie, cookie_until, token })
+    }
+}
+
+/// The name of a device's key (RFC 7638).
+fn thumbprint(device: &Device) -> Option<String> {
+    VerifyingKey::from_bytes(&device.key)?.thumbprint()
+}
+
+/// How strongly a session is tied to its client.
+pub(crate) const fn strength_of(row: &Row, private: &Private) -> Strength {
+    match row.device {
+        Some(_) => Strength::Device,
+        None if private.dormant => Strength::Remembered,
+        None => Strength::Context,
     }
 }

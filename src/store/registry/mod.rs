@@ -3,14 +3,17 @@
 //! ```text
 //! begin   a new session, and the credentials of any
 //! renew   what a renewal token buys
+//! device  what a device's key buys
 //! upkeep  load, commit, claims, end, list
 //! ```
 
 mod begin;
+mod device;
 mod renew;
 mod upkeep;
 
-pub(crate) use begin::{Beginning, Continued, Issued, RegistryError};
+pub(crate) use begin::{Beginning, Continued, Issued, RegistryError, strength_of};
+pub(crate) use device::Proven;
 pub(crate) use renew::{Renewal, RenewalKind};
 
 use std::{
@@ -51,6 +54,8 @@ pub(crate) struct Registry {
     pub(crate) tokens: RenewalTokens,
     pub(crate) cookie: SealedCookie,
     pub(crate) timeouts: Timeouts,
+    /// After how long a session that is bound to no device renews no more.
+    device_after: Option<Duration>,
     pub(crate) revocations: RevocationSet,
     sink: Arc<dyn EventSink>,
     clock: Arc<dyn Clock>,
@@ -79,6 +84,7 @@ pub(crate) struct RegistryParts {
     pub(crate) tokens: RenewalTokens,
     pub(crate) cookie: SealedCookie,
     pub(crate) timeouts: Timeouts,
+    pub(crate) device_after: Option<Duration>,
     pub(crate) sink: Arc<dyn EventSink>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -87,7 +93,8 @@ impl Registry {
     /// # Errors
     /// If the journal of revocations cannot be read and written.
     pub(crate) fn new(parts: RegistryParts) -> std::io::Result<Self> {
-        let RegistryParts { store, outage, vault, tokens, cookie, timeouts, sink, clock } = parts;
+        let RegistryParts { store, outage, vault, tokens, cookie, timeouts, device_after, sink, clock } =
+            parts;
         let feed = FeedState { read_at: AtomicU64::new(clock.now().as_millis()), ..FeedState::default() };
         let registry = Self {
             store: Arc::new(Guarded::new(store, outage.verb_timeout)),
@@ -99,6 +106,7 @@ impl Registry {
             tokens,
             cookie,
             timeouts,
+            device_after,
             sink,
             clock,
             revocations: RevocationSet::new(),

@@ -10,7 +10,7 @@ use crate::{
     id::{SessionId, StoredId},
     session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, VerifiedRenewal},
     store::{
-        contract::{RotateAnswer, RotateRequest},
+        contract::{Presented, RotateAnswer, RotateRequest},
         revocation::Revocation,
         row::Row,
         vault::RowEdit,
@@ -29,6 +29,8 @@ pub(crate) enum Renewal {
         /// Whether the next request may be let in with what its jar holds then, so that nothing may write over it.
         for_now: bool,
     },
+    /// Not let in: only the session's device renews it.
+    Bound,
     /// Not known: the store does not answer.
     Unavailable,
 }
@@ -63,12 +65,11 @@ impl Registry {
         let keeper = self.vault.keeper(edit);
         let request = RotateRequest {
             id: stored_id,
-            generation: token.generation(),
+            presented: Presented::Token(token.generation()),
             same_client: relation.is_tolerated(),
             upgrade: kind == RenewalKind::Upgrade,
             active: kind != RenewalKind::Polling,
-            grace: self.timeouts.grace,
-            idle: (self.timeouts.idle, self.timeouts.remembered_idle),
+            timeouts: self.timeouts,
             keeper: &keeper,
         };
         match self.store.rotate(request).await {
@@ -88,6 +89,9 @@ impl Registry {
             Ok(RotateAnswer::Superseded { late: false }) => {
                 self.refused_for_now(SessionEvent::Refused(session, Reason::Superseded))
             }
+            Ok(RotateAnswer::Bound) => Renewal::Bound,
+            // A token is neither a proof nor an authentication.
+            Ok(RotateAnswer::ProofUsed { .. } | RotateAnswer::Taken { .. }) => Renewal::Unavailable,
             Ok(RotateAnswer::Upgrade(None)) => self.refused_for_now(SessionEvent::UpgradeRefused(session)),
             Ok(RotateAnswer::Upgrade(Some(row))) => {
                 let now = self.now();
@@ -113,6 +117,12 @@ impl Registry {
     ) -> Renewal {
         let session = self.session_ref(&stored_id);
         let fresh = self.timeouts.fresh;
+        if row.subject.is_some()
+            && outcome != RotationOutcome::Reuse
+            && self.device_after.is_some_and(|after| now >= row.authenticated_at + after)
+        {
+            return self.refused(SessionEvent::Refused(session, Reason::Unbound));
+        }
         // A loser's cookie ends when the winner's does: the grace cannot be stretched (attack A06).
         let left = (row.rotation.rotated_at + fresh).since(now);
         let (span, generation, event) = match outcome {

@@ -32,8 +32,14 @@ enum Begun {
 impl SessionData {
     /// Creates the session that `record` is to be.
     pub(super) async fn begin(&self, record: &mut Record) -> Result<(), RegistryError> {
-        let (issued, event): (Issued, fn(_) -> _) = match self.begun(record) {
+        let begun = self.begun(record);
+        let is_authenticated =
+            matches!(begun, Begun::Login { .. } | Begun::GoesOn { authentication: Some(_), .. });
+        let (issued, event): (Issued, fn(_) -> _) = match begun {
             Begun::Nothing => return Ok(()),
+            Begun::GoesOn { old, authentication } if old.fixed().strength.is_bound() => {
+                return self.stay(&old, record, authentication).await;
+            }
             Begun::GoesOn { old, authentication } => {
                 let event = match authentication {
                     Some(_) => SessionEvent::Reauthenticated,
@@ -50,7 +56,7 @@ impl SessionData {
         };
         let session = self.registry.session_ref(issued.admitted.snapshot().stored_id());
         self.registry.event(event(session));
-        self.settle_on(issued, record);
+        self.settle_on(&issued, record, is_authenticated);
         Ok(())
     }
 
@@ -143,6 +149,33 @@ impl SessionData {
         Err(RegistryError::Store)
     }
 
+    /// A session that is bound to a device goes on under its own id, which its browser knows it by: a copy of its cookie is dead
+    /// within minutes under any id. What was written is saved, and a new authentication noted.
+    async fn stay(
+        &self,
+        old: &Snapshot,
+        record: &mut Record,
+        authentication: Option<Option<String>>,
+    ) -> Result<(), RegistryError> {
+        self.write(old, record).await.map_err(|_| RegistryError::Store)?;
+        if self.state().gone {
+            return Err(RegistryError::Gone);
+        }
+        if let Some(methods) = authentication {
+            let client = self.asking.context();
+            let context = client.digest(self.registry.vault.context_key());
+            let (methods, label) = (methods.as_deref(), client.label());
+            let issued = self.registry.authenticate_again(old, methods, context, &label).await?;
+            self.reissued(issued);
+        }
+        let mut state = self.state();
+        (state.leaving, state.left_unread, state.left_empty) = (false, false, false);
+        if let Some(alias) = state.alias {
+            record.id = alias;
+        }
+        Ok(())
+    }
+
     /// Reads the session that goes on, and lays what this request has changed over what is there.
     async fn read_on(
         &self,
@@ -199,15 +232,15 @@ impl SessionData {
         there
     }
 
-    fn settle_on(&self, issued: Issued, record: &mut Record) {
+    fn settle_on(&self, issued: &Issued, record: &mut Record, is_authenticated: bool) {
         let known = |(name, value): (&String, &Value)| {
             Some((name.clone(), Known { tag: None, json: json(value).ok()? }))
         };
         let baseline: Baseline = record.data.iter().filter_map(known).collect();
         let mut state = self.state();
-        let ends_at = issued.admitted.snapshot().fixed().ends_at;
         state.settle(&self.registry, issued.admitted.shared());
-        state.cookies = CookieChange::Set { cookie: issued.cookie, token: issued.token, ends_at };
+        state.cookies = CookieChange::set(issued);
+        state.authenticated = is_authenticated;
         state.baseline = Some(baseline);
         (state.leaving, state.left_unread, state.left_empty, state.gone) = (false, false, false, false);
         state.deadline = Timestamp::MAX;

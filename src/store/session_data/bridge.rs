@@ -76,7 +76,7 @@ impl SessionData {
     }
 
     /// Writes what `record` has changed.
-    async fn write(&self, snapshot: &Snapshot, record: &Record) -> Result<(), StoreError> {
+    pub(super) async fn write(&self, snapshot: &Snapshot, record: &Record) -> Result<(), StoreError> {
         if self.state().baseline.is_none() {
             // `clear` before any read: which fields there are is not known yet.
             self.fetch(snapshot).await?;

@@ -61,16 +61,42 @@ pub(crate) enum CookieChange {
     #[default]
     None,
     /// Set the session cookie, and the token where there is a new one.
-    Set { cookie: String, token: Option<String>, ends_at: Timestamp },
+    Set(SetCookies),
     /// Remove both.
     Remove,
+}
+
+/// Cookies of ours to be set.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SetCookies {
+    pub(crate) cookie: String,
+    pub(crate) cookie_until: Timestamp,
+    pub(crate) token: Option<String>,
+    pub(crate) token_until: Timestamp,
+}
+
+/// Mute: they are credentials.
+impl fmt::Debug for SetCookies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetCookies(..)")
+    }
+}
+
+impl From<&Issued> for SetCookies {
+    fn from(issued: &Issued) -> Self {
+        Self {
+            cookie: issued.cookie.clone(),
+            cookie_until: issued.cookie_until,
+            token: issued.token.clone(),
+            token_until: issued.admitted.snapshot().fixed().ends_at,
+        }
+    }
 }
 
 impl CookieChange {
     /// Sets what was issued.
     pub(crate) fn set(issued: &Issued) -> Self {
-        let ends_at = issued.admitted.snapshot().fixed().ends_at;
-        Self::Set { cookie: issued.cookie.clone(), token: issued.token.clone(), ends_at }
+        Self::Set(issued.into())
     }
 }
 
@@ -121,6 +147,8 @@ struct State {
     left_empty: bool,
     /// The store says that the session is over: what is written to it is dropped.
     gone: bool,
+    /// The user was authenticated in this request, and the session is bound to no device yet.
+    authenticated: bool,
     /// A login or a new id did not come about: nothing of this request is written any more.
     abandoned: bool,
     intent: Option<Box<Intent>>,
@@ -193,7 +221,7 @@ impl SessionData {
                 || self.registry.revocations.is_superseded(live.stored_id())
         };
         match cookies {
-            CookieChange::Set { .. } if state.gone || state.live.as_ref().is_some_and(ended) => {
+            CookieChange::Set(_) if state.gone || state.live.as_ref().is_some_and(ended) => {
                 CookieChange::None
             }
             other => other,
@@ -225,16 +253,22 @@ impl SessionData {
     }
 
     /// Takes a changed session cookie, the session being the same.
+    #[allow(clippy::needless_pass_by_value, reason = "it was issued for this session and goes no further")]
     pub(crate) fn reissued(&self, issued: Issued) {
         let mut state = self.state();
-        let ends_at = issued.admitted.snapshot().fixed().ends_at;
+        let mut set = SetCookies::from(&issued);
         // A token that was won in this request is sent all the same.
-        let token = match std::mem::take(&mut state.cookies) {
-            CookieChange::Set { token, .. } => token,
-            CookieChange::None | CookieChange::Remove => None,
-        };
-        state.cookies = CookieChange::Set { cookie: issued.cookie, token, ends_at };
+        if let CookieChange::Set(SetCookies { token, .. }) = std::mem::take(&mut state.cookies) {
+            set.token = set.token.or(token);
+        }
+        state.cookies = CookieChange::Set(set);
         state.live = Some(issued.admitted.shared());
+    }
+
+    /// The session to be offered a device: its user was authenticated in this request.
+    pub(crate) fn authenticated(&self) -> Option<StoredId> {
+        let state = self.state();
+        state.live.as_ref().filter(|_| state.authenticated).map(|live| *live.stored_id())
     }
 
     /// A lone `flush` or `delete`, with nothing written after it: the session to be ended.

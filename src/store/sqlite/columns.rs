@@ -8,7 +8,7 @@ use super::super::{contract::StoreError, row::Row};
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
-    session::Rotation,
+    session::{Device, Rotation},
 };
 
 pub(super) type Step<'a> = Transaction<'a, Sqlite>;
@@ -48,6 +48,7 @@ impl FromRow<'_, SqliteRow> for Found {
             claims_version: number("claims_version")?,
             upgrades: from.try_get("upgrades")?,
             remembered: from.try_get("remembered")?,
+            device: device(from)?,
             key: bytes(from, "key")?,
             sealed: from.try_get("sealed")?,
             mac: bytes(from, "mac")?,
@@ -73,6 +74,16 @@ fn optional_bytes<const N: usize>(from: &SqliteRow, name: &str) -> sqlx::Result<
         }),
         None => Ok(None),
     }
+}
+
+fn device(from: &SqliteRow) -> sqlx::Result<Option<Box<Device>>> {
+    let bytes: Option<Vec<u8>> = from.try_get("device")?;
+    // What cannot be read fails the row's MAC, as what was changed does.
+    Ok(bytes.map(|bytes| {
+        let damaged =
+            Device { key: [0; 64], challenge: u64::MAX, proven_at: Timestamp::MAX, confirmed: true };
+        Box::new(Device::from_bytes(&bytes).unwrap_or(damaged))
+    }))
 }
 
 /// SQLite's integers are signed. Nothing real reaches the limit; a value that does fails its row's MAC.

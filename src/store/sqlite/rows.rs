@@ -17,6 +17,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::{StoredId, SubjectKey},
+    session::Device,
 };
 
 pub(super) async fn exists(step: &mut Step<'_>, id: &StoredId) -> Done<bool> {
@@ -93,10 +94,11 @@ pub(super) async fn write(step: &mut Step<'_>, id: &StoredId, row: &Row) -> Done
     sqlx::query(concat!(
         "INSERT INTO portcullis_sessions (id, previous, floor, issued, rotated_at, created_at, renewed_at, ",
         "authenticated_at, deadline, ends_at, superseded_at, predecessor, successor, subject, epoch, claims_version, ",
-        "upgrades, remembered, key, sealed, mac) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET ",
+        "upgrades, remembered, device, key, sealed, mac) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET ",
         "previous = excluded.previous, floor = excluded.floor, issued = excluded.issued, ",
         "rotated_at = excluded.rotated_at, renewed_at = excluded.renewed_at, deadline = excluded.deadline, ",
-        "ends_at = excluded.ends_at, superseded_at = excluded.superseded_at, successor = excluded.successor, ",
+        "ends_at = excluded.ends_at, authenticated_at = excluded.authenticated_at, device = excluded.device, ",
+        "superseded_at = excluded.superseded_at, successor = excluded.successor, ",
         "claims_version = excluded.claims_version, upgrades = excluded.upgrades, key = excluded.key, ",
         "sealed = excluded.sealed, mac = excluded.mac"
     ))
@@ -118,6 +120,7 @@ pub(super) async fn write(step: &mut Step<'_>, id: &StoredId, row: &Row) -> Done
     .bind(signed(row.claims_version))
     .bind(row.upgrades)
     .bind(row.remembered)
+    .bind(row.device.as_deref().map(Device::to_bytes))
     .bind(row.key.as_slice())
     .bind(row.sealed.as_slice())
     .bind(row.mac.as_slice())

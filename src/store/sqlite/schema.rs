@@ -120,7 +120,7 @@ CREATE TABLE portcullis_sessions (
     created_at INTEGER NOT NULL, renewed_at INTEGER NOT NULL, authenticated_at INTEGER NOT NULL,
     deadline INTEGER NOT NULL, ends_at INTEGER NOT NULL, superseded_at INTEGER, predecessor BLOB, successor BLOB, subject BLOB,
     epoch INTEGER NOT NULL, claims_version INTEGER NOT NULL, upgrades INTEGER NOT NULL, remembered INTEGER NOT NULL,
-    key BLOB NOT NULL, sealed BLOB NOT NULL, mac BLOB NOT NULL
+    device BLOB, key BLOB NOT NULL, sealed BLOB NOT NULL, mac BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX portcullis_sessions_subject ON portcullis_sessions (subject) WHERE subject IS NOT NULL;
 CREATE INDEX portcullis_sessions_deadline ON portcullis_sessions (deadline);

@@ -51,6 +51,15 @@ impl Classic {
         self.ask("POST", &format!("/element/{id}/click"), &json!({})).map(drop)
     }
 
+    pub(crate) fn forget_cookie(&self, name: &str) -> Result<(), String> {
+        self.ask("DELETE", &format!("/cookie/{name}"), &Value::Null).map(drop)
+    }
+
+    pub(crate) fn cookie(&self, name: &str) -> Result<String, String> {
+        let cookie = self.ask("GET", &format!("/cookie/{name}"), &Value::Null)?;
+        cookie["value"].as_str().map(str::to_owned).ok_or_else(|| format!("no value: {cookie}"))
+    }
+
     pub(crate) fn back(&self) -> Result<(), String> {
         self.ask("POST", "/back", &json!({})).map(drop)
     }

@@ -25,6 +25,10 @@ use process::{Process, installed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Chromium,
+    /// Chromium as it comes with a key store, which Linux has none of: sessions are bound, and signing is not rationed.
+    BindingChromium,
+    /// The same with the ration that it ships with: six signatures in nine minutes.
+    RationedChromium,
     Firefox,
     /// `WebCore` as in Safari, but the cookie jar of libsoup.
     WebKitGtk,
@@ -36,7 +40,7 @@ impl Kind {
     /// What has to be installed and is not.
     pub(crate) fn missing(self) -> Option<&'static str> {
         let programs: &[&str] = match self {
-            Self::Chromium => &["chromium", "chromedriver"],
+            Self::Chromium | Self::BindingChromium | Self::RationedChromium => &["chromium", "chromedriver"],
             Self::Firefox => &["firefox-esr"],
             Self::WebKitGtk => &["WebKitWebDriver", "Xvfb"],
         };
@@ -54,6 +58,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Chromium => "Chromium",
+            Self::BindingChromium => "Chromium that binds",
+            Self::RationedChromium => "Chromium that binds, rationed",
             Self::Firefox => "Firefox",
             Self::WebKitGtk => "WebKitGTK",
         })
@@ -77,7 +83,9 @@ impl Browser {
     /// Starts a browser that was never anywhere. `folder` is that of `tests/browsers`.
     pub(crate) fn start(kind: Kind, folder: &Path) -> Self {
         let start = || match kind {
-            Kind::Chromium => chromium(folder).map(Wire::Classic),
+            Kind::Chromium => chromium(folder, None).map(Wire::Classic),
+            Kind::BindingChromium => chromium(folder, Some(UNRATIONED)).map(Wire::Classic),
+            Kind::RationedChromium => chromium(folder, Some(RATIONED)).map(Wire::Classic),
             Kind::Firefox => firefox().map(Box::new).map(Wire::Bidi),
             Kind::WebKitGtk => webkit_gtk().map(Wire::Classic),
         };
@@ -117,6 +125,18 @@ impl Browser {
         done.unwrap_or_else(|error| panic!("{}: click on {css}: {error}", self.kind));
     }
 
+    /// Deletes a cookie of the open page, as if it had expired. Chromium and WebKitGTK only.
+    pub(crate) fn forget_cookie(&mut self, name: &str) {
+        let Wire::Classic(wire) = &self.wire else { panic!("{}: it is not driven by WebDriver", self.kind) };
+        wire.forget_cookie(name).unwrap_or_else(|error| panic!("{}: {name}: {error}", self.kind));
+    }
+
+    /// The value of a cookie of the open page, as one who reads the disk sees it. Chromium and WebKitGTK only.
+    pub(crate) fn cookie(&mut self, name: &str) -> String {
+        let Wire::Classic(wire) = &self.wire else { panic!("{}: it is not driven by WebDriver", self.kind) };
+        wire.cookie(name).unwrap_or_else(|error| panic!("{}: {name}: {error}", self.kind))
+    }
+
     /// The back button.
     pub(crate) fn back(&mut self) {
         let done = match &mut self.wire {
@@ -144,7 +164,7 @@ fn outcome(json: Option<&str>) -> Result<Value, String> {
     }
 }
 
-fn chromium(folder: &Path) -> Result<Classic, String> {
+fn chromium(folder: &Path, features: Option<&str>) -> Result<Classic, String> {
     let driver = Process::start(|_, port| {
         let mut command = Command::new("chromedriver");
         command.arg(format!("--port={port}"));
@@ -152,7 +172,7 @@ fn chromium(folder: &Path) -> Result<Classic, String> {
     })?;
     let spki = fs::read_to_string(folder.join("spki")).map_err(|error| error.to_string())?;
     let trusted = format!("--ignore-certificate-errors-spki-list={}", spki.trim());
-    let arguments = [
+    let mut arguments = vec![
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
@@ -161,11 +181,16 @@ fn chromium(folder: &Path) -> Result<Classic, String> {
         "--no-first-run",
         trusted.as_str(),
     ];
+    arguments.extend(features);
     // Debian's defaults of these two are not those of Chromium: third-party cookies are let through, pages preloaded.
     let preferences = json!({ "profile.cookie_controls_mode": 0, "net.network_prediction_options": 0 });
     let options = json!({ "args": arguments, "prefs": preferences });
     Classic::new(driver, &json!({ "browserName": "chrome", "goog:chromeOptions": options }))
 }
+
+const UNRATIONED: &str = "--enable-features=DeviceBoundSessions:RefreshQuota/false,EnableBoundSessionCredentialsSoftwareKeysForManualTesting";
+const RATIONED: &str =
+    "--enable-features=DeviceBoundSessions,EnableBoundSessionCredentialsSoftwareKeysForManualTesting";
 
 fn firefox() -> Result<Bidi, String> {
     let quiet: [(&str, Value); 12] = [

@@ -1,0 +1,26 @@
+//! Device Bound Session Credentials (W3C WebAppSec, draft of February 2026), the server's side, pure: a session that only
+//! a key inside the browser can prolong, so that a copied cookie is worth nothing after minutes.
+//!
+//! ```text
+//! wire        the headers, in both spellings that browsers use
+//! proof       the signed answer to a challenge
+//! challenge   what is to be signed: sealed, bound to one session and one use, nothing stored
+//! identifier  what a browser calls its session: the session id and its key, sealed
+//! instructions  what a browser is told to do with a session
+//! ```
+//!
+//! A check leaves a witness behind: only a `VerifiedProof` renews, and only a signature over a good challenge makes one.
+
+mod challenge;
+mod identifier;
+mod instructions;
+mod proof;
+mod wire;
+
+pub(crate) use challenge::{Challenges, Use};
+pub(crate) use identifier::{BoundSession, Identifiers};
+pub(crate) use instructions::{Instructions, ended};
+pub use proof::ProofError;
+pub(crate) use proof::{Proof, VerifiedProof};
+pub use wire::SkipReason;
+pub(crate) use wire::{challenge_field, registration_field, skipped, token};

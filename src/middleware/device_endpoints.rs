@@ -1,0 +1,316 @@
+//! The endpoints that a browser binds its key at, and refreshes its session.
+//!
+//! What a status means to a browser decides which one is given: 400 and 401 end its session, 403 with a challenge makes it
+//! sign, 503 makes it come again later and leaves the session alone (measured on Chromium 156).
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    header::{self, CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE},
+};
+use tower_service::Service;
+
+use super::{
+    device::{
+        Devices, REFRESH_PATH, REGISTRATION_LIFETIME, SEC_SECURE_SESSION_ID, SECURE_SESSION_CHALLENGE,
+        SECURE_SESSION_RESPONSE,
+    },
+    fields,
+    incoming::Incoming,
+    layer::SessionLayer,
+    request::opened,
+    response::unavailable,
+    site::Site,
+};
+use crate::{
+    cookie::{Found, find},
+    crypto::{RandomError, digest},
+    dbsc::{BoundSession, Instructions, Proof, ProofError, Use, challenge_field, ended, token},
+    events::SessionEvent,
+    id::StoredId,
+    session::{Admission, Snapshot, Standing, admit},
+    store::{Asking, Issued, Proven},
+};
+
+/// A tower service with the endpoints of device-bound sessions. Made by [`SessionLayer::device_endpoints`].
+#[derive(Debug, Clone)]
+pub struct DeviceEndpoints(Arc<Site>);
+
+impl SessionLayer {
+    /// The endpoints that browsers bind a session at and refresh it, for
+    /// [`device_binding`](super::SessionLayerBuilder::device_binding). Mount them at `/portcullis/device`, inside the layer or
+    /// outside of it:
+    ///
+    /// ```
+    /// # use axum::Router;
+    /// # use portcullis::SessionLayer;
+    /// # fn app(app: Router, sessions: SessionLayer) -> Router {
+    /// app.nest_service("/portcullis/device", sessions.device_endpoints()).layer(sessions)
+    /// # }
+    /// ```
+    ///
+    /// A proxy must pass them on as they are: never with a redirect, a login page or a rate limit of its own (429 ends the
+    /// session in the browser).
+    #[must_use]
+    pub fn device_endpoints(&self) -> DeviceEndpoints {
+        DeviceEndpoints(Arc::clone(self.site()))
+    }
+}
+
+impl<B> Service<Request<B>> for DeviceEndpoints {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<String>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let site = Arc::clone(&self.0);
+        site.registry.start_watching();
+        let path = request.uri().path();
+        let (registers, refreshes) = (path.ends_with("/register"), path.ends_with("/refresh"));
+        if !registers && !refreshes || site.devices.is_none() {
+            return Box::pin(async { Ok(status(StatusCode::NOT_FOUND)) });
+        }
+        if *request.method() != Method::POST {
+            return Box::pin(async { Ok(status(StatusCode::METHOD_NOT_ALLOWED)) });
+        }
+        let asking = Incoming::new(&site, &request).noted().1;
+        let headers = request.headers().clone();
+        Box::pin(async move {
+            let Some(devices) = &site.devices else { return Ok(status(StatusCode::NOT_FOUND)) };
+            if asking.misplaced.is_some() {
+                // It is the way here that is wrong, not the session.
+                return Ok(unavailable());
+            }
+            let call = Call { site: &site, devices, asking: &asking, headers: &headers };
+            let answer = if registers { call.register().await } else { call.refresh().await };
+            Ok(answer.unwrap_or_else(|RandomError| {
+                site.registry.event(SessionEvent::NoRandomness);
+                unavailable()
+            }))
+        })
+    }
+}
+
+/// One request to an endpoint.
+struct Call<'a> {
+    site: &'a Arc<Site>,
+    devices: &'a Devices,
+    asking: &'a Asking,
+    headers: &'a HeaderMap,
+}
+
+type Answer = Result<Response<String>, RandomError>;
+
+impl Call<'_> {
+    /// Binds a key to the session whose cookie came with it. Once: whoever comes second is refused, and it is an alarm.
+    async fn register(&self) -> Answer {
+        let registry = &self.site.registry;
+        let Some(snapshot) = self.signed_in() else { return Ok(status(StatusCode::UNAUTHORIZED)) };
+        let session = *snapshot.stored_id();
+        let proof = match self.proof(&self.devices.register_url) {
+            Ok(Some(proof)) => proof,
+            Ok(None) => return Ok(self.refused(&session, ProofError::Malformed)),
+            Err(error) => return Ok(self.refused(&session, error)),
+        };
+        let (now, lifetime) = (self.asking.now, REGISTRATION_LIFETIME);
+        let challenges = &self.devices.challenges;
+        let Some(number) = challenges.open(proof.challenge(), &session, Use::Registration, now, lifetime)
+        else {
+            return Ok(self.refused_challenge(&session));
+        };
+        let verified = match proof.introduces(number) {
+            Ok(verified) => verified,
+            Err(error) => return Ok(self.refused(&session, error)),
+        };
+        match registry.bind(&snapshot, &verified).await {
+            Proven::Issued(issued) => {
+                let bound = BoundSession { id: snapshot.id(), key: *verified.key() };
+                self.goes_on(&self.devices.identifiers.seal(&bound)?, &session, &issued, number)
+            }
+            Proven::Bound => {
+                registry.event(SessionEvent::DeviceAlreadyBound(registry.session_ref(&session)));
+                Ok(status(StatusCode::FORBIDDEN))
+            }
+            Proven::Used { .. } | Proven::Ended => Ok(status(StatusCode::UNAUTHORIZED)),
+            Proven::Unavailable => Ok(unavailable()),
+        }
+    }
+
+    /// Prolongs a session, which is known by its identifier alone: some browsers send no cookie with it.
+    async fn refresh(&self) -> Answer {
+        let registry = &self.site.registry;
+        let named = fields::only(self.headers, &SEC_SECURE_SESSION_ID).and_then(token);
+        let Some(identifier) =
+            named.filter(|text| text.len() <= 256).and_then(|text| std::str::from_utf8(text).ok())
+        else {
+            return Ok(status(StatusCode::BAD_REQUEST));
+        };
+        let Some(BoundSession { id, key }) = self.devices.identifiers.open(identifier.as_bytes()) else {
+            return Ok(json(StatusCode::OK, ended(identifier)));
+        };
+        let session = registry.vault.stored_id(&digest::session_digest(&id));
+        if registry.revocations.standing(&session, u64::MAX) == Standing::Revoked {
+            return Ok(json(StatusCode::OK, ended(identifier)));
+        }
+        let proof = match self.proof(&self.devices.refresh_url) {
+            Ok(Some(proof)) => proof,
+            Ok(None) => return self.challenge(identifier, &session, 0),
+            Err(error) => return Ok(self.refused(&session, error)),
+        };
+        let (now, lifetime) = (self.asking.now, registry.timeouts.fresh_of(true) * 2);
+        let opened = self.devices.challenges.open(proof.challenge(), &session, Use::Refresh, now, lifetime);
+        let Some(number) = opened else { return self.challenge(identifier, &session, 0) };
+        let verified = match proof.verify(&key, number) {
+            Ok(verified) => verified,
+            Err(error) => return Ok(self.refused(&session, error)),
+        };
+        if self.shows_another(&session) {
+            // Somebody else has signed in in this browser since, and would be turned into the user of before (attack A79).
+            if let Ok(was_live) = registry.end(&session).await
+                && was_live
+            {
+                registry.event(SessionEvent::Revoked(registry.session_ref(&session)));
+            }
+            return Ok(json(StatusCode::OK, ended(identifier)));
+        }
+        let shown = self.asking.context().digest(registry.vault.context_key());
+        match registry.refresh(&id, &verified, shown).await {
+            Proven::Issued(issued) => self.goes_on(identifier, &session, &issued, number),
+            Proven::Used { last } => self.challenge(identifier, &session, last),
+            Proven::Ended | Proven::Bound => Ok(json(StatusCode::OK, ended(identifier))),
+            Proven::Unavailable => Ok(unavailable()),
+        }
+    }
+
+    /// The session of the cookie, if it is fresh and counts.
+    fn signed_in(&self) -> Option<Arc<Snapshot>> {
+        let registry = &self.site.registry;
+        let [session, _] = find(self.asking.cookies(), self.site.cookies.names());
+        let Found::One(value) = session else { return None };
+        let opened = opened(registry, value).ok()?;
+        let snapshot = opened.snapshot();
+        let (key, bound) = (registry.vault.context_key(), &snapshot.fixed().context);
+        let relation = self.asking.context().relation_to(bound, key, &self.site.binding);
+        let (standing, fresh) = (registry.standing(snapshot), registry.timeouts.fresh);
+        match admit(opened, self.asking.now, fresh, relation, standing) {
+            Admission::Admitted(admitted) => {
+                Some(admitted.shared()).filter(|snapshot| snapshot.has_subject())
+            }
+            Admission::Stale(_) | Admission::Rejected(..) => None,
+        }
+    }
+
+    /// The proof that came, taken apart; none if there is none.
+    fn proof(&self, url: &str) -> Result<Option<Proof<'_>>, ProofError> {
+        let mut sent = self.headers.get_all(&SECURE_SESSION_RESPONSE).iter();
+        match (sent.next(), sent.next()) {
+            (None, _) => Ok(None),
+            (Some(field), None) => {
+                let proof = Proof::read(token(field.as_bytes()).ok_or(ProofError::Malformed)?)?;
+                proof.is_for(url)?;
+                Ok(Some(proof))
+            }
+            (Some(_), Some(_)) => Err(ProofError::Malformed),
+        }
+    }
+
+    /// Whether an authentic cookie or token of another session came with it.
+    fn shows_another(&self, session: &StoredId) -> bool {
+        let registry = &self.site.registry;
+        let [cookie, renewal] = find(self.asking.cookies(), self.site.cookies.names());
+        let of_cookie = match cookie {
+            Found::One(value) => opened(registry, value).ok().map(|opened| *opened.snapshot().stored_id()),
+            Found::Nothing | Found::Several => None,
+        };
+        let of_token = match renewal {
+            Found::One(value) => {
+                let token = registry.tokens.authenticate(value, self.asking.now).ok();
+                token.map(|token| registry.vault.stored_id(token.digest()))
+            }
+            Found::Nothing | Found::Several => None,
+        };
+        [of_cookie, of_token].into_iter().flatten().any(|named| named != *session)
+    }
+
+    /// The session goes on: its cookie, what the browser is to do, and what it is to sign the next time.
+    fn goes_on(&self, identifier: &str, session: &StoredId, issued: &Issued, last: u64) -> Answer {
+        let (site, devices) = (self.site, self.devices);
+        let instructions = Instructions {
+            identifier,
+            refresh_path: REFRESH_PATH,
+            origin: site.origin.as_str(),
+            cookie: site.cookies.session(),
+            initiators: &devices.initiators,
+        };
+        let challenge = devices.challenges.mint(session, Use::Refresh, site.registry.now(), last)?;
+        let mut response = json(StatusCode::OK, instructions.to_json());
+        for line in site.set_lines(&issued.into()) {
+            response.headers_mut().append(SET_COOKIE, line);
+        }
+        Ok(with_field(response, &SECURE_SESSION_CHALLENGE, &challenge_field(&challenge, identifier)))
+    }
+
+    /// Asks for a proof over a challenge newer than `last`. Costs one seal and no state, whoever asks.
+    fn challenge(&self, identifier: &str, session: &StoredId, last: u64) -> Answer {
+        let challenge =
+            self.devices.challenges.mint(session, Use::Refresh, self.site.registry.now(), last)?;
+        let response = status(StatusCode::FORBIDDEN);
+        Ok(with_field(response, &SECURE_SESSION_CHALLENGE, &challenge_field(&challenge, identifier)))
+    }
+
+    /// The session stays as it is: who knows an identifier alone must not be able to end it.
+    fn refused(&self, session: &StoredId, error: ProofError) -> Response<String> {
+        let registry = &self.site.registry;
+        registry.event(SessionEvent::DeviceProofRefused(registry.session_ref(session), error));
+        status(StatusCode::BAD_REQUEST)
+    }
+
+    /// A registration over a challenge that is not of this login.
+    fn refused_challenge(&self, session: &StoredId) -> Response<String> {
+        let registry = &self.site.registry;
+        registry
+            .event(SessionEvent::DeviceProofRefused(registry.session_ref(session), ProofError::Challenge));
+        status(StatusCode::FORBIDDEN)
+    }
+}
+
+fn status(status: StatusCode) -> Response<String> {
+    json(status, String::new())
+}
+
+fn json(status: StatusCode, body: String) -> Response<String> {
+    let is_empty = body.is_empty();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Whether somebody is signed in must not be told by the time that another site's page measures.
+    headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(header::VARY, HeaderValue::from_static("Cookie"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !is_empty {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    response
+}
+
+fn with_field(mut response: Response<String>, name: &HeaderName, value: &str) -> Response<String> {
+    if let Ok(mut value) = HeaderValue::from_str(value) {
+        value.set_sensitive(true);
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+static RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
