@@ -36,6 +36,7 @@ pub use binding::{BindingPolicy, ContextSignal, Reaction};
 pub(crate) use context::{ClientContext, ContextRelation, NetworkOf, Seen};
 pub(crate) use context_digest::ContextDigest;
 pub use device::Device;
+#[cfg(any(feature = "redis", feature = "postgres"))]
 pub(crate) use device::LENGTH as DEVICE;
 pub(crate) use form_token::{FormTag, is_for as is_form_token_for, masked as masked_form_token};
 pub(crate) use hints::{hints, proxy_header};
