@@ -68,6 +68,10 @@ impl Auth {
     /// The old cookie is let in until it is stale, with its old authentication time, but writes nothing any more: what
     /// another tab writes with it in that time is dropped, with an event.
     ///
+    /// A session that is bound to a device keeps its id, by which the browser knows it (with `Session::cycle_id` as well): a copy of
+    /// its cookies is dead within minutes under any id. The old cookie stays as it is, and the new one is fresh no longer: an
+    /// authentication is no proof of the device.
+    ///
     /// # Errors
     /// If nobody is signed in or the store does not answer.
     pub async fn reauthenticated(&self) -> Result<(), AuthError> {

@@ -18,7 +18,8 @@ use crate::{
 /// of more than 2 minutes: browsers refresh 2 minutes ahead.
 ///
 /// The session cookie is then called `__Host-session`: browsers refuse to bind a `__Host-Http-` one (Chromium 156). Switching it on
-/// or off signs nobody out; their next request renews.
+/// signs nobody out: the next request renews. Switching it off, losing the endpoints, or taking a key out of the ring under which
+/// a session was bound ends that session when its cookie is stale: what the browser calls it is sealed once and for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum DeviceBinding {
@@ -78,8 +79,12 @@ pub(super) fn is_initiator(pattern: &str) -> bool {
     host.len() <= 253 && host.contains('.') && host.split('.').all(label)
 }
 
+/// Whether `path` is one of the endpoints.
+pub(super) fn is_device_endpoint(path: &str) -> bool {
+    path == REGISTER_PATH || path == REFRESH_PATH
+}
+
 /// Where the endpoints are to be mounted.
-pub(super) const DEVICE_PATH: &str = "/portcullis/device";
 pub(super) const REGISTER_PATH: &str = "/portcullis/device/register";
 pub(super) const REFRESH_PATH: &str = "/portcullis/device/refresh";
 

@@ -18,6 +18,7 @@ use http::{
 use tower_service::Service;
 
 use super::{
+    cross_site::SEC_FETCH_MODE,
     device::{
         Devices, REFRESH_PATH, REGISTRATION_LIFETIME, SEC_SECURE_SESSION_ID, SECURE_SESSION_CHALLENGE,
         SECURE_SESSION_RESPONSE,
@@ -83,6 +84,10 @@ impl<B> Service<Request<B>> for DeviceEndpoints {
         }
         if *request.method() != Method::POST {
             return Box::pin(async { Ok(status(StatusCode::METHOD_NOT_ALLOWED)) });
+        }
+        if fields::only(request.headers(), &SEC_FETCH_MODE).is_some_and(|mode| mode != b"no-cors") {
+            // The browser itself asks in no other mode; a script of a page, which could read what a login was offered, does.
+            return Box::pin(async { Ok(status(StatusCode::FORBIDDEN)) });
         }
         let asking = Incoming::new(&site, &request).noted().1;
         let headers = request.headers().clone();
@@ -175,17 +180,18 @@ impl Call<'_> {
             Ok(verified) => verified,
             Err(error) => return Ok(self.refused(&session, error)),
         };
-        if self.shows_another(&session) {
-            // Somebody else has signed in in this browser since, and would be turned into the user of before (attack A79).
-            if let Ok(was_live) = registry.end(&session).await
-                && was_live
-            {
-                registry.event(SessionEvent::Revoked(registry.session_ref(&session)));
-            }
-            return Ok(json(StatusCode::OK, ended(identifier)));
-        }
         let shown = self.asking.context().digest(registry.vault.context_key());
         match registry.refresh(&id, &verified, shown).await {
+            Proven::Issued(_) if self.shows_another(&session) => {
+                // Somebody else has signed in in this browser since, and would be turned into the user of before (attack A79).
+                // Only now: a proof that was used before must end nothing.
+                if let Ok(was_live) = registry.end(&session).await
+                    && was_live
+                {
+                    registry.event(SessionEvent::Revoked(registry.session_ref(&session)));
+                }
+                Ok(json(StatusCode::OK, ended(identifier)))
+            }
             Proven::Issued(issued) => self.goes_on(identifier, &session, &issued, number),
             Proven::Used { last } => self.challenge(identifier, &session, last),
             Proven::Ended | Proven::Bound => Ok(json(StatusCode::OK, ended(identifier))),
@@ -207,7 +213,7 @@ impl Call<'_> {
             Admission::Admitted(admitted) => {
                 Some(admitted.shared()).filter(|snapshot| snapshot.has_subject())
             }
-            Admission::Stale(_) | Admission::Rejected(..) => None,
+            Admission::Outdated(_) | Admission::Stale(_) | Admission::Rejected(..) => None,
         }
     }
 
@@ -225,22 +231,29 @@ impl Call<'_> {
         }
     }
 
-    /// Whether an authentic cookie or token of another session came with it.
+    /// Whether credentials of another session, of somebody who is signed in, came with it, as far as that is known here.
     fn shows_another(&self, session: &StoredId) -> bool {
-        let registry = &self.site.registry;
+        let (registry, now) = (&self.site.registry, self.asking.now);
         let [cookie, renewal] = find(self.asking.cookies(), self.site.cookies.names());
         let of_cookie = match cookie {
-            Found::One(value) => opened(registry, value).ok().map(|opened| *opened.snapshot().stored_id()),
+            Found::One(value) => opened(registry, value).ok().and_then(|opened| {
+                let snapshot = opened.snapshot();
+                (snapshot.has_subject() && now < snapshot.fixed().ends_at).then(|| *snapshot.stored_id())
+            }),
             Found::Nothing | Found::Several => None,
         };
         let of_token = match renewal {
             Found::One(value) => {
-                let token = registry.tokens.authenticate(value, self.asking.now).ok();
+                let token = registry.tokens.authenticate(value, now).ok();
                 token.map(|token| registry.vault.stored_id(token.digest()))
             }
             Found::Nothing | Found::Several => None,
         };
-        [of_cookie, of_token].into_iter().flatten().any(|named| named != *session)
+        let is_live = |named: &StoredId| {
+            registry.revocations.standing(named, u64::MAX) != Standing::Revoked
+                && !registry.revocations.is_superseded(named)
+        };
+        [of_cookie, of_token].into_iter().flatten().any(|named| named != *session && is_live(&named))
     }
 
     /// The session goes on: its cookie, what the browser is to do, and what it is to sign the next time.

@@ -109,7 +109,9 @@ impl SessionLayer {
                         Admission::Rejected(_, Reason::Context(signal)) => CookieCause::OtherClient(signal),
                         Admission::Rejected(_, reason) => CookieCause::Ended(reason),
                         Admission::Stale(_) if token != Some(true) => CookieCause::Stale,
-                        Admission::Admitted(_) | Admission::Stale(_) => CookieCause::Fine,
+                        Admission::Admitted(_) | Admission::Outdated(_) | Admission::Stale(_) => {
+                            CookieCause::Fine
+                        }
                     }
                 }
             },

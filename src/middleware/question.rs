@@ -69,10 +69,11 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                 }
                 // Its token does not say so yet: it was bound while this request was under way, or its browser has lost the
                 // token that does.
+                Renewal::Bound if owed.is_some() => Some(attach(asking, owed, CookieChange::None)),
                 Renewal::Bound => {
                     let id = registry.vault.stored_id(&digest::session_digest(token.id()));
                     registry.event(SessionEvent::Refused(registry.session_ref(&id), Reason::Unproven));
-                    asking.keeps_cookies = true;
+                    asking.keeps_cookies = !asking.is_own;
                     Some(attach(asking, None, CookieChange::None))
                 }
                 Renewal::Refused { for_now: true } | Renewal::Unavailable if owed.is_some() => {

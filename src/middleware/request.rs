@@ -1,6 +1,8 @@
 //! Who is asking. The cheap questions come first: an anonymous request costs the search of a header, a forged cookie one
 //! decryption, a forged token one MAC; only what is authentic costs a signature or a store call.
 
+use std::time::Duration;
+
 use super::{attached::Attached, incoming::Incoming, question::Question};
 use crate::{
     cookie::{Found, find, near_miss},
@@ -39,7 +41,7 @@ impl Incoming<'_> {
         }
         match self.verdict() {
             Verdict::Admit(admitted) if registry.covers(&admitted) => self.attach(Some(admitted)),
-            Verdict::Admit(admitted) => self.ask(Question::Confirm(admitted)),
+            Verdict::Admit(admitted) | Verdict::Confirm(admitted) => self.ask(Question::Confirm(admitted)),
             Verdict::Renew(token) => {
                 let relation = self.relation_to(token.context());
                 let client = self.asking.context();
@@ -93,7 +95,8 @@ impl Incoming<'_> {
             return Judged::Again(challenged.holds_cookie);
         }
         registry.event(SessionEvent::Refused(session, Reason::Unproven));
-        self.keeps_cookies.set(true);
+        // A request of the site's own that came without the cookie is of a browser that does not know the session any more.
+        self.keeps_cookies.set(self.site.devices.is_some() && (is_foreign || challenged.holds_cookie));
         self.attach(None)
     }
 
@@ -103,6 +106,7 @@ impl Incoming<'_> {
         !registry.outage.grace.is_zero()
             && (self.method.is_safe() || registry.outage.unsafe_methods)
             && relation.is_tolerated()
+            && !stale.snapshot().fixed().strength.is_bound()
             && registry.standing(stale.snapshot()) == Standing::Clear
     }
 
@@ -157,10 +161,16 @@ impl Incoming<'_> {
             Found::Nothing | Found::Several => None,
         };
         let is_bound = opened.as_ref().is_some_and(|opened| opened.snapshot().fixed().strength.is_bound());
+        // Where page and refresh come by two ways, one that was just refreshed would be challenged again and again.
+        let is_new = is_bound
+            && opened
+                .as_ref()
+                .is_some_and(|opened| self.asking.now < opened.snapshot().fixed().minted_at + JUST_PROVEN);
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return self.admitted(admitted, token),
-                Admission::Rejected(session, Reason::Context(signal)) if is_bound => {
+                Admission::Outdated(admitted) => return Verdict::Confirm(admitted),
+                Admission::Rejected(session, Reason::Context(signal)) if is_bound && !is_new => {
                     let at = registry.session_ref(&session);
                     registry.event(SessionEvent::Refused(at, Reason::Context(signal)));
                     return Verdict::Challenge(Challenged { session, holds_cookie: true });
@@ -263,6 +273,9 @@ impl Incoming<'_> {
         Verdict::Anonymous
     }
 }
+
+/// A session cookie younger than this has just been proven.
+const JUST_PROVEN: Duration = Duration::from_secs(10);
 
 /// What a session cookie says, if its seal holds. Whether it is fresh is not judged yet.
 pub(super) fn opened(registry: &Registry, value: &[u8]) -> Result<Opened, CookieFault> {

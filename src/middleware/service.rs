@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::{
     attached::Attached,
-    device::DEVICE_PATH,
+    device::is_device_endpoint,
     incoming::Incoming,
     question::{Question, ask},
     request::Judged,
@@ -54,7 +54,7 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        if self.site.devices.is_some() && request.uri().path().starts_with(DEVICE_PATH) {
+        if self.site.devices.is_some() && is_device_endpoint(request.uri().path()) {
             // The endpoints look after themselves, wherever they are mounted.
             return ResponseFuture {
                 state: State::Running { inner: self.inner.call(request), attached: None },

@@ -41,6 +41,8 @@ pub(crate) enum Verdict {
     Anonymous,
     /// The session cookie is fresh and nothing speaks against it.
     Admit(Admitted),
+    /// The session cookie is fresh, and the store has newer claims.
+    Confirm(Admitted),
     /// The session cookie is not fresh, and a good renewal token came with it.
     Renew(VerifiedRenewal),
     /// Authentic credentials of a session that only its device renews.
@@ -145,6 +147,8 @@ impl Admitted {
 pub(crate) enum Admission {
     /// Let in.
     Admitted(Admitted),
+    /// Let in once the store has said what is new: the session is bound to a device, so nothing else can bring it.
+    Outdated(Admitted),
     /// Not fresh: a token may renew it.
     Stale(Opened),
     /// Not this session, or not this client.
@@ -181,8 +185,12 @@ pub(crate) fn admit(
         return Admission::Rejected(*opened.0.stored_id(), Reason::Context(signal));
     }
     let fresh_until = fixed.fresh_until.min(fixed.minted_at + fresh);
-    if now >= fresh_until || now >= fixed.ends_at || standing == Standing::Outdated {
+    if now >= fresh_until || now >= fixed.ends_at {
         return Admission::Stale(opened);
+    }
+    if standing == Standing::Outdated {
+        let is_bound = fixed.strength.is_bound();
+        return if is_bound { Admission::Outdated(Admitted(opened.0)) } else { Admission::Stale(opened) };
     }
     Admission::Admitted(Admitted(opened.0))
 }

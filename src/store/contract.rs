@@ -172,6 +172,8 @@ pub struct CommitRequest<'a> {
 pub struct Seen {
     /// The version of its claims.
     pub claims_version: u64,
+    /// Whether it was bound to a device.
+    pub is_bound: bool,
     /// Its data, in any order.
     pub fields: Vec<(FieldTag, Vec<u8>)>,
 }

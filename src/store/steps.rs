@@ -107,7 +107,8 @@ fn device_step(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Result
     let mut after = row.clone();
     let absolute = request.timeouts.absolute_of(true);
     match (request.presented, &mut after.device) {
-        (Presented::Device { key, challenge }, device @ None) => {
+        // A proof for a session without a key: the store has lost that it was bound; the seal of its identifier has not.
+        (Presented::Device { key, challenge } | Presented::Proof { key, challenge }, device @ None) => {
             *device = Some(Box::new(Device { key, challenge, proven_at: now, confirmed: false }));
             // An end that the application has set stands.
             if row.ends_at == row.authenticated_at + request.timeouts.absolute_of(row.remembered) {
@@ -181,6 +182,7 @@ pub fn commit_row(
 pub fn is_as_seen(seen: Option<&Seen>, row: &Row, fields: &[(FieldTag, Vec<u8>)]) -> bool {
     seen.is_none_or(|seen| {
         seen.claims_version == row.claims_version
+            && seen.is_bound == row.device.is_some()
             && seen.fields.len() == fields.len()
             && seen.fields.iter().all(|field| fields.contains(field))
     })

@@ -181,7 +181,7 @@ pub(crate) async fn a_session_that_was_written_to_since_it_was_read_is_not_repla
         let old = stage.create_with(id(number), tag(1), b"cart").await;
         let seen = |claims_version, fields: &[(FieldTag, &[u8])]| {
             let fields = fields.iter().map(|(tag, value)| (*tag, value.to_vec())).collect();
-            Some(Seen { claims_version, fields })
+            Some(Seen { claims_version, is_bound: false, fields })
         };
         let create = |new, seen| {
             let replaces = Some(kind(id(number)));

@@ -35,6 +35,13 @@ on_every_store!(
     a_cycled_id_keeps_the_device,
     a_write_while_the_key_is_bound_is_not_lost,
     somebody_else_in_the_same_browser_is_not_turned_back,
+    new_claims_reach_a_request_that_carries_the_old_ones,
+    a_cookie_from_before_the_binding_unbinds_nothing,
+    an_older_cookie_does_not_get_what_was_proven_since,
+    a_proof_that_was_used_ends_nothing_beside_another_cookie,
+    a_browser_that_has_lost_its_key_signs_in_again,
+    a_login_under_another_id_is_offered_too,
+    a_script_of_a_page_binds_nothing,
     a_bound_session_lasts_longer,
     a_site_that_requires_a_device_renews_no_other_session,
     who_has_no_device_is_refused_where_one_is_required,
@@ -418,6 +425,13 @@ async fn another_browser_with_the_cookie_must_prove_itself(stage: Stage) {
     other.user_agent = Some(CHROME);
     assert_eq!(other.ask(who).await.ok(), "nobody");
     let page = navigation(&other, "none").ask(who).await;
+    assert_eq!(
+        page.ok(),
+        "nobody",
+        "a cookie that was proven a moment ago is not proven again: no page loads itself for ever"
+    );
+    stage.pass(SECOND * 10);
+    let page = navigation(&other, "none").ask(who).await;
     assert_eq!((page.ok().as_str(), page.field("refresh").as_str()), ("", "0"));
     assert!(page.cookies.removes(name), "a browser with the key refreshes when its cookie is gone");
     other.take(&page);
@@ -454,12 +468,6 @@ async fn a_new_authentication_keeps_the_device(stage: Stage) {
 }
 
 async fn a_cycled_id_keeps_the_device(stage: Stage) {
-    async fn cycle(session: portcullis::Session) -> &'static str {
-        session.insert("cart", "pears").await.unwrap();
-        session.cycle_id().await.unwrap();
-        session.insert("after", "plums").await.unwrap();
-        "cycled"
-    }
     let stage = offering(&stage).await;
     let (mut alice, mut device) = bound(&stage).await;
     let answer = alice.visit(cycle).await;
@@ -493,7 +501,7 @@ async fn somebody_else_in_the_same_browser_is_not_turned_back(stage: Stage) {
     stage.events.take();
     let proof = device.proof(&device.challenge);
     ended(&present(&bob, &device.identifier, Some(&proof)).await, &device.identifier);
-    assert_eq!(stage.events.names(), ["session_revoked"], "alice's session is over");
+    assert_eq!(stage.events.names(), ["session_renewed", "session_revoked"], "alice's session is over");
     assert_eq!(bob.who().await, "bob");
     assert_eq!(alice.ask(who).await.ok(), "nobody");
     // Who only knows what a session is called ends nothing by showing a session of their own.
@@ -502,6 +510,130 @@ async fn somebody_else_in_the_same_browser_is_not_turned_back(stage: Stage) {
     let forged = Device::new(9).proof(&challenged(&present(&bob, &device.identifier, None).await, &device));
     assert_eq!(present(&bob, &device.identifier, Some(&forged)).await.status, StatusCode::BAD_REQUEST);
     assert_eq!(carol.ask(who).await.ok(), "alice");
+}
+
+async fn cycle(session: portcullis::Session) -> &'static str {
+    session.insert("cart", "pears").await.unwrap();
+    session.cycle_id().await.unwrap();
+    session.insert("after", "plums").await.unwrap();
+    "cycled"
+}
+
+async fn promote(auth: Auth) {
+    auth.set_claims(serde_json::json!({ "role": "editor" })).await.unwrap();
+}
+
+async fn a_cookie_from_before_the_binding_unbinds_nothing(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (mut alice, offer) = offered(&stage).await;
+    let mut thief = alice.clone();
+    let mut device = Device::new(7);
+    let answer = register(&alice, &device.registration(&offer.challenge)).await;
+    alice.take(&answer);
+    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    for _ in 0..2 {
+        let cycled = thief.visit(cycle).await;
+        assert!(cycled.cookies.is_empty(), "no new session, no token");
+        let again = thief.visit(reauthenticate).await;
+        assert!(again.cookies.is_empty() && again.field("secure-session-registration").is_empty());
+    }
+    stage.pass(FRESH + GRACE);
+    assert_eq!(thief.who().await, "nobody");
+    device.challenge = challenged(&present(&alice, &device.identifier, None).await, &device);
+    refresh(&mut alice, &mut device).await;
+    assert_eq!(alice.visit(read("cart")).await.ok(), "pears", "what was written is there");
+}
+
+async fn an_older_cookie_does_not_get_what_was_proven_since(stage: Stage) {
+    async fn pay(_: RequireDevice) -> &'static str {
+        "paid"
+    }
+    let stage = offering(&stage).await;
+    let (mut alice, offer) = offered(&stage).await;
+    let mut unbound = alice.clone();
+    let mut device = Device::new(7);
+    let answer = register(&alice, &device.registration(&offer.challenge)).await;
+    alice.take(&answer);
+    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    unbound.visit(promote).await.ok();
+    assert_eq!(unbound.ask(pay).await.status, StatusCode::FORBIDDEN, "it is no device by new claims");
+    for _ in 0..3 {
+        stage.pass(FRESH);
+        device.challenge = challenged(&present(&alice, &device.identifier, None).await, &device);
+        refresh(&mut alice, &mut device).await;
+    }
+    let mut copied = alice.clone();
+    alice.visit(reauthenticate).await.ok();
+    copied.visit(promote).await.ok();
+    assert_eq!(copied.ask(recent).await.status, StatusCode::FORBIDDEN, "nor has it been authenticated again");
+    assert_eq!(alice.ask(recent).await.ok(), "recent");
+    // An authentication is no proof of the device: the cookie lives no longer by it.
+    stage.pass(FRESH - SECOND);
+    alice.visit(reauthenticate).await.ok();
+    stage.pass(GRACE + SECOND);
+    assert_eq!(alice.who().await, "nobody");
+}
+
+async fn a_proof_that_was_used_ends_nothing_beside_another_cookie(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (mut alice, mut device) = bound(&stage).await;
+    let proof = device.proof(&device.challenge);
+    refresh(&mut alice, &mut device).await;
+    let mut mallory = stage.browser();
+    mallory.login("mallory").await;
+    challenged(&present(&mallory, &device.identifier, Some(&proof)).await, &device);
+    assert_eq!(alice.who().await, "alice");
+    refresh(&mut alice, &mut device).await;
+}
+
+async fn a_browser_that_has_lost_its_key_signs_in_again(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (mut alice, _) = bound(&stage).await;
+    stage.pass(FRESH + SECOND);
+    // As a sign-in by another site does: first it writes down what must come back.
+    alice.visit(write("state", "xyz")).await.ok();
+    assert_eq!(alice.visit(read("state")).await.ok(), "xyz");
+    alice.login("alice").await;
+    assert_eq!(alice.who().await, "alice");
+}
+
+async fn a_login_under_another_id_is_offered_too(stage: Stage) {
+    async fn sign_in(auth: Auth, session: portcullis::Session) {
+        auth.login("alice").await.unwrap();
+        session.cycle_id().await.unwrap();
+        session.save().await.unwrap();
+    }
+    let stage = offering(&stage).await;
+    let mut alice = stage.browser();
+    let answer = alice.visit(sign_in).await;
+    let offer = Offer::read(&answer.field("secure-session-registration")).expect("an offer");
+    register(&alice, &Device::new(7).registration(&offer.challenge)).await.ok();
+}
+
+async fn a_script_of_a_page_binds_nothing(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (alice, offer) = offered(&stage).await;
+    let proof = Device::new(9).registration(&offer.challenge);
+    for mode in ["cors", "same-origin", "navigate"] {
+        let page = alice.with_field("sec-fetch-mode", mode);
+        assert_eq!(register(&page, &proof).await.status, StatusCode::FORBIDDEN, "{mode}");
+    }
+    register(&alice.with_field("sec-fetch-mode", "no-cors"), &proof).await.ok();
+}
+
+async fn new_claims_reach_a_request_that_carries_the_old_ones(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (mut alice, mut device) = bound(&stage).await;
+    let mut under_way = alice.clone();
+    alice.visit(promote).await.ok();
+    for browser in [&mut under_way, &mut alice] {
+        assert!(browser.visit(details).await.ok().contains("\"role\":\"editor\""));
+    }
+    // It has got a cookie with the new claims, and no longer a life.
+    stage.pass(FRESH + GRACE - MS);
+    assert_eq!(under_way.ask(who).await.ok(), "nobody", "the browser has dropped it");
+    refresh(&mut alice, &mut device).await;
+    assert!(alice.visit(details).await.ok().contains("\"role\":\"editor\""));
 }
 
 async fn a_bound_session_lasts_longer(stage: Stage) {

@@ -43,6 +43,7 @@ fn judge(opened: Opened, now: u64, relation: ContextRelation, standing: Standing
     match admit(opened, Timestamp::from_seconds(now), fresh, relation, standing) {
         Admission::Admitted(_) => "admitted",
         Admission::Stale(_) => "stale",
+        Admission::Outdated(_) => "outdated",
         Admission::Rejected(_, Reason::Revoked) => "revoked",
         Admission::Rejected(_, Reason::Context(_)) => "context",
         Admission::Rejected(..) => "rejected",

@@ -161,10 +161,11 @@ impl Registry {
             None => {}
         }
         let token = Some(row.rotation.issued);
-        Ok(self.issue(&id, stored_id, &row, &beginning.private, now, self.timeouts.fresh, token)?)
+        let (fresh, most) = (self.timeouts.fresh, Strength::Device);
+        Ok(self.issue(&id, stored_id, &row, &beginning.private, now, fresh, most, token)?)
     }
 
-    /// The cookies for a session as its row says: fresh for `span`, and a token where there is a new generation.
+    /// The cookies for a session as its row says: fresh for `span`, of strength `most` at most, and a token where there is a new generation.
     #[allow(
         clippy::too_many_arguments,
         reason = "each is a different fact of one session, and two callers have them apart"
@@ -177,10 +178,11 @@ impl Registry {
         private: &Private,
         now: Timestamp,
         span: Duration,
+        most: Strength,
         generation: Option<u64>,
     ) -> Result<Issued, RandomError> {
         let fixed = Fixed {
-            strength: strength_of(row, private),
+            strength: strength_of(row, private).min(most),
             remembered: row.remembered,
             context_changed: private.context_changed,
             polled: row.rotation.rotated_at > row.renewed_at,

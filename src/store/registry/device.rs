@@ -10,7 +10,7 @@ use crate::{
     dbsc::VerifiedProof,
     events::{SessionEvent, StoreVerb},
     id::{SessionId, SessionRef, StoredId},
-    session::{ContextDigest, Reason, Snapshot, Standing},
+    session::{ContextDigest, Reason, Snapshot, Standing, Strength},
     store::{
         contract::{Presented, RotateAnswer, RotateRequest, StoreError},
         revocation::Revocation,
@@ -43,7 +43,7 @@ impl Registry {
     pub(crate) async fn bind(&self, snapshot: &Snapshot, proof: &VerifiedProof) -> Proven {
         let Some(key) = proof.key().to_bytes() else { return Proven::Unavailable };
         let presented = Presented::Device { key, challenge: proof.challenge() };
-        self.prove(&snapshot.id(), presented, RowEdit::None, SessionEvent::DeviceBound).await
+        self.prove(&snapshot.id(), presented, RowEdit::None, Timestamp::MAX, SessionEvent::DeviceBound).await
     }
 
     /// Prolongs a session by a proof of its key, and follows the client that shows it. One store call.
@@ -56,7 +56,7 @@ impl Registry {
         let Some(key) = proof.key().to_bytes() else { return Proven::Unavailable };
         let presented = Presented::Proof { key, challenge: proof.challenge() };
         let edit = RowEdit::Renewal { moved_to: Some(shown), changed: false, idle: self.timeouts.idle };
-        self.prove(id, presented, edit, SessionEvent::Renewed).await
+        self.prove(id, presented, edit, Timestamp::MAX, SessionEvent::Renewed).await
     }
 
     /// Notes a new authentication of the user of a bound session. Its id and its key stay. One store call.
@@ -70,7 +70,9 @@ impl Registry {
         let edit = RowEdit::Authentication { methods, context, client };
         let id = snapshot.id();
         let event = SessionEvent::Reauthenticated;
-        match self.prove(&id, Presented::Authentication, edit, event).await {
+        // The device has proven nothing: the cookie is fresh no longer than the one that was shown.
+        let until = snapshot.fixed().fresh_until;
+        match self.prove(&id, Presented::Authentication, edit, until, event).await {
             Proven::Issued(issued) => Ok(issued),
             Proven::Ended | Proven::Bound | Proven::Used { .. } => Err(RegistryError::Gone),
             Proven::Unavailable => Err(RegistryError::Store),
@@ -82,6 +84,7 @@ impl Registry {
         id: &SessionId,
         presented: Presented,
         edit: RowEdit<'_>,
+        until: Timestamp,
         event: fn(SessionRef) -> SessionEvent,
     ) -> Proven {
         let stored_id = self.vault.stored_id(&digest::session_digest(id));
@@ -93,7 +96,7 @@ impl Registry {
         match self.present(stored_id, presented, edit).await {
             Err(_) => Proven::Unavailable,
             Ok(RotateAnswer::Taken { row, now }) => {
-                match self.issue_bound(id, stored_id, &row, now, &presented) {
+                match self.issue_bound(id, stored_id, &row, now, until, &presented) {
                     Ok(issued) if self.standing(issued.admitted.snapshot()) == Standing::Revoked => {
                         over(Reason::Revoked)
                     }
@@ -154,10 +157,12 @@ impl Registry {
         stored_id: StoredId,
         row: &Row,
         now: Timestamp,
+        until: Timestamp,
         presented: &Presented,
     ) -> Result<Issued, RegistryError> {
         let private = self.vault.open_private(&stored_id, row).ok_or(RegistryError::Gone)?;
         let token = (!matches!(presented, Presented::Proof { .. })).then_some(row.rotation.issued);
-        Ok(self.issue(id, stored_id, row, &private, now, self.timeouts.fresh_of(true), token)?)
+        let span = self.timeouts.fresh_of(true).min(until.since(now));
+        Ok(self.issue(id, stored_id, row, &private, now, span, Strength::Device, token)?)
     }
 }

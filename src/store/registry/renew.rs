@@ -8,7 +8,10 @@ use crate::{
     crypto::{digest, random::RandomError},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
-    session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, VerifiedRenewal},
+    session::{
+        Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, Strength,
+        VerifiedRenewal,
+    },
     store::{
         contract::{Presented, RotateAnswer, RotateRequest},
         revocation::Revocation,
@@ -95,6 +98,9 @@ impl Registry {
             Ok(RotateAnswer::Upgrade(None)) => self.refused_for_now(SessionEvent::UpgradeRefused(session)),
             Ok(RotateAnswer::Upgrade(Some(row))) => {
                 let now = self.now();
+                if self.lacks_device(&row, now) {
+                    return self.refused(SessionEvent::Refused(session, Reason::Unbound));
+                }
                 // Fresh for no time at all: only this socket gets in with it.
                 match self.open_and_issue(token.id(), stored_id, &row, now, Duration::ZERO, None) {
                     Renewal::Issued(issued) => Renewal::Upgraded(issued.admitted),
@@ -117,10 +123,7 @@ impl Registry {
     ) -> Renewal {
         let session = self.session_ref(&stored_id);
         let fresh = self.timeouts.fresh;
-        if row.subject.is_some()
-            && outcome != RotationOutcome::Reuse
-            && self.device_after.is_some_and(|after| now >= row.authenticated_at + after)
-        {
+        if outcome != RotationOutcome::Reuse && self.lacks_device(row, now) {
             return self.refused(SessionEvent::Refused(session, Reason::Unbound));
         }
         // A loser's cookie ends when the winner's does: the grace cannot be stretched (attack A06).
@@ -148,6 +151,11 @@ impl Registry {
         self.open_and_issue(token.id(), stored_id, row, now, span, generation)
     }
 
+    /// Whether a session that is bound to no device should be by now. That is asked where a token is presented.
+    fn lacks_device(&self, row: &Row, now: Timestamp) -> bool {
+        row.subject.is_some() && self.device_after.is_some_and(|after| now >= row.authenticated_at + after)
+    }
+
     fn open_and_issue(
         &self,
         id: &SessionId,
@@ -160,7 +168,7 @@ impl Registry {
         let Some(private) = self.vault.open_private(&stored_id, row) else {
             return self.refused(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
         };
-        match self.issue(id, stored_id, row, &private, now, span, generation) {
+        match self.issue(id, stored_id, row, &private, now, span, Strength::Device, generation) {
             // A token names no user, so a sign-out everywhere that the store has not taken yet is seen only here.
             Ok(issued) if self.standing(issued.admitted.snapshot()) == Standing::Revoked => {
                 self.refused(SessionEvent::Refused(self.session_ref(&stored_id), Reason::Revoked))

@@ -90,9 +90,18 @@ impl Registry {
     /// A session cookie for a session whose row has changed; fresh no longer than the one it had.
     pub(crate) fn reissue(&self, snapshot: &Snapshot, row: &Row) -> Result<Issued, RegistryError> {
         let now = self.now();
-        let private = self.vault.open_private(snapshot.stored_id(), row).ok_or(RegistryError::Gone)?;
-        let left = snapshot.fixed().fresh_until.since(now);
-        Ok(self.issue(&snapshot.id(), *snapshot.stored_id(), row, &private, now, left, None)?)
+        let mut private = self.vault.open_private(snapshot.stored_id(), row).ok_or(RegistryError::Gone)?;
+        let fixed = snapshot.fixed();
+        let left = fixed.fresh_until.since(now);
+        // Whoever shows an older cookie does not get what the user has proven since, nor what a device has.
+        let mut row = row.clone();
+        if row.authenticated_at > fixed.authenticated_at {
+            row.authenticated_at = fixed.authenticated_at;
+            private.methods = snapshot.methods().collect::<Vec<_>>().join(" ");
+        }
+        private.context_changed |= fixed.context_changed;
+        let most = fixed.strength;
+        Ok(self.issue(&snapshot.id(), *snapshot.stored_id(), &row, &private, now, left, most, None)?)
     }
 
     /// Ends a session. Whether there was one. One store call.

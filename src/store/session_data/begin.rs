@@ -33,19 +33,23 @@ impl SessionData {
     /// Creates the session that `record` is to be.
     pub(super) async fn begin(&self, record: &mut Record) -> Result<(), RegistryError> {
         let begun = self.begun(record);
-        let is_authenticated =
-            matches!(begun, Begun::Login { .. } | Begun::GoesOn { authentication: Some(_), .. });
+        // After a login the same session may get another id yet, and is to be offered a device all the same.
+        let is_authenticated = match &begun {
+            Begun::Login { .. } | Begun::GoesOn { authentication: Some(_), .. } => true,
+            Begun::GoesOn { authentication: None, .. } => self.state().authenticated,
+            Begun::Anonymous { .. } | Begun::Nothing => false,
+        };
         let (issued, event): (Issued, fn(_) -> _) = match begun {
             Begun::Nothing => return Ok(()),
-            Begun::GoesOn { old, authentication } if old.fixed().strength.is_bound() => {
-                return self.stay(&old, record, authentication).await;
-            }
             Begun::GoesOn { old, authentication } => {
                 let event = match authentication {
                     Some(_) => SessionEvent::Reauthenticated,
                     None => SessionEvent::IdCycled,
                 };
-                (self.go_on(&old, record, authentication).await?, event)
+                match self.go_on(&old, record, authentication.as_ref()).await? {
+                    Some(issued) => (issued, event),
+                    None => return self.stay(&old, record, authentication).await,
+                }
             }
             Begun::Login { private, remembered, old } => {
                 (self.begin_anew(private, remembered, old, record).await?, SessionEvent::LoggedIn)
@@ -131,18 +135,20 @@ impl SessionData {
         &self,
         old: &Snapshot,
         record: &mut Record,
-        authentication: Option<Option<String>>,
-    ) -> Result<Issued, RegistryError> {
+        authentication: Option<&Option<String>>,
+    ) -> Result<Option<Issued>, RegistryError> {
         // A copy: where this fails, or nobody waits for it any more, the handler still sees its session as it was.
         let wanted = record.data.clone();
         for _ in 0..MOST_TRIES {
-            let (merged, beginning) = self.read_on(old, &wanted, authentication.as_ref()).await?;
+            let Some((merged, beginning)) = self.read_on(old, &wanted, authentication).await? else {
+                return Ok(None);
+            };
             let beginning = Beginning { ends_by: self.wished_end(record), ..beginning };
             match self.registry.begin(beginning).await {
                 Err(RegistryError::Changed) => {}
                 done => {
                     record.data = merged;
-                    return done;
+                    return done.map(Some);
                 }
             }
         }
@@ -157,16 +163,19 @@ impl SessionData {
         record: &mut Record,
         authentication: Option<Option<String>>,
     ) -> Result<(), RegistryError> {
-        self.write(old, record).await.map_err(|_| RegistryError::Store)?;
-        if self.state().gone {
-            return Err(RegistryError::Gone);
-        }
         if let Some(methods) = authentication {
             let client = self.asking.context();
             let context = client.digest(self.registry.vault.context_key());
             let (methods, label) = (methods.as_deref(), client.label());
             let issued = self.registry.authenticate_again(old, methods, context, &label).await?;
-            self.reissued(issued);
+            // A cookie from before the binding is no device: its browser has a newer one.
+            if old.fixed().strength.is_bound() {
+                self.reissued(issued);
+            }
+        }
+        self.write(old, record).await.map_err(|_| RegistryError::Store)?;
+        if self.state().gone {
+            return Err(RegistryError::Gone);
         }
         let mut state = self.state();
         (state.leaving, state.left_unread, state.left_empty) = (false, false, false);
@@ -176,17 +185,21 @@ impl SessionData {
         Ok(())
     }
 
-    /// Reads the session that goes on, and lays what this request has changed over what is there.
+    /// Reads the session that goes on, and lays what this request has changed over what is there. `None` if it is bound to a
+    /// device, whatever its cookie says: that may be older than the binding.
     async fn read_on(
         &self,
         old: &Snapshot,
         wanted: &Data,
         authentication: Option<&Option<String>>,
-    ) -> Result<(Data, Beginning), RegistryError> {
+    ) -> Result<Option<(Data, Beginning)>, RegistryError> {
         let loaded = self.registry.load(old.stored_id()).await.map_err(|_| RegistryError::Store)?;
         let (row, fields) = loaded.ok_or(RegistryError::Gone)?;
+        if row.device.is_some() {
+            return Ok(None);
+        }
         let private = self.registry.vault.open_private(old.stored_id(), &row).ok_or(RegistryError::Gone)?;
-        let seen = Some(Seen { claims_version: row.claims_version, fields: fields.clone() });
+        let seen = Some(Seen { claims_version: row.claims_version, is_bound: false, fields: fields.clone() });
         let merged = self.merged(self.open_fields(old, fields).1, wanted);
         let mut continued = Continued { created_at: row.created_at, authenticated_at: None, ends_at: None };
         let (private, replaces) = match authentication {
@@ -211,7 +224,7 @@ impl SessionData {
             continues: Some(continued),
             ends_by: None,
         };
-        Ok((merged, beginning))
+        Ok(Some((merged, beginning)))
     }
 
     /// What is there now, with this request's own changes: those against what it had read.
