@@ -44,10 +44,10 @@
 //! A file imports only from the floors below its own; `tests/architecture.rs` holds that.
 //!
 //! ```text
-//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, RequireDevice, FormToken, ClientContext (extractors with
-//!                  the feature `axum`)
+//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, RequireDevice, FormToken, ClientContext
+//!                  (extractors with the feature `axum`)
 //! middleware/  [8] the tower layer: builder, service, request, response, login and logout, cross-site checks, proxies,
-//!                  the application's cookies on their way out and in, the endpoints of device-bound sessions, diagnosis, JWKS
+//!                  the application's cookies on their way out and in, endpoints of device-bound sessions, diagnosis, JWKS
 //! store/       [7] the Store trait and its promises; memory, SQLite, Redis, PostgreSQL; sealing at rest; the bridge to `Session`
 //! events/      [6] what happened, for those who watch
 //! session/     [5] the rules, pure: timeouts, context, binding, snapshot, renewal token, form token, rotation, verdict

@@ -60,10 +60,7 @@ impl SetCookie {
         {
             return Err(SetCookieError::Path);
         }
-        if !value.bytes().all(is_cookie_octet) {
-            return Err(SetCookieError::Value);
-        }
-        Self { name, scope, same_site, value: value.into(), max_age: None }.checked()
+        Self { name, scope, same_site, value: String::new(), max_age: None }.with_value(value)
     }
 
     /// The same cookie, kept for `max_age`, in whole seconds.
@@ -76,6 +73,17 @@ impl SetCookie {
         }
         self.max_age = Some(max_age);
         self.checked()
+    }
+
+    /// The same cookie with another value.
+    ///
+    /// # Errors
+    /// If the value could not stand in the line.
+    pub(crate) fn with_value(&self, value: &str) -> Result<Self, SetCookieError> {
+        if !value.bytes().all(is_cookie_octet) {
+            return Err(SetCookieError::Value);
+        }
+        Self { value: value.into(), ..self.clone() }.checked()
     }
 
     /// The line that removes this cookie: no value, `Max-Age=0`, and every other attribute again, without which a

@@ -37,7 +37,7 @@ impl Challenges {
         Self(Seal::new(ring, Purpose::Challenge, "", origin))
     }
 
-    /// A challenge for a session, made at `now`, or of the number `after` the last one where the clock has not gone on since.
+    /// A challenge for a session, made at `now`; newer than the one numbered `last`, also where the clock has not gone on since.
     pub(crate) fn mint(
         &self,
         session: &StoredId,

@@ -61,7 +61,7 @@ impl fmt::Debug for BoundSession {
 }
 
 /// Characters of 141 bytes, and some.
-const MAX_IDENTIFIER: usize = 256;
+pub(crate) const MAX_IDENTIFIER: usize = 256;
 
 #[cfg(test)]
 mod tests {

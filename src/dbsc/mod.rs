@@ -18,7 +18,7 @@ mod proof;
 mod wire;
 
 pub(crate) use challenge::{Challenges, Use};
-pub(crate) use identifier::{BoundSession, Identifiers};
+pub(crate) use identifier::{BoundSession, Identifiers, MAX_IDENTIFIER};
 pub(crate) use instructions::{Instructions, ended};
 pub use proof::ProofError;
 pub(crate) use proof::{Proof, VerifiedProof};

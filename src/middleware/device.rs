@@ -14,8 +14,8 @@ use crate::{
 /// a copied cookie is dead within `fresh`.
 ///
 /// Browsers that can bind do so by themselves, after a login; the others go on as before. Mount the endpoints that they speak
-/// to, see [`SessionLayer::device_endpoints`](super::SessionLayer::device_endpoints). It needs HTTPS without a certificate error, and a `fresh`
-/// of more than 2 minutes: browsers refresh 2 minutes ahead.
+/// to, see [`SessionLayer::device_endpoints`](super::SessionLayer::device_endpoints). It needs HTTPS without a certificate
+/// error, and a `fresh` of more than 2 minutes: browsers refresh 2 minutes ahead.
 ///
 /// The session cookie is then called `__Host-session`: browsers refuse to bind a `__Host-Http-` one (Chromium 156). Switching it on
 /// signs nobody out: the next request renews. Switching it off, losing the endpoints, or taking a key out of the ring under which
@@ -84,7 +84,7 @@ pub(super) fn is_device_endpoint(path: &str) -> bool {
     path == REGISTER_PATH || path == REFRESH_PATH
 }
 
-/// Where the endpoints are to be mounted.
+/// The endpoints' paths, below `/portcullis/device`, where they are to be mounted.
 pub(super) const REGISTER_PATH: &str = "/portcullis/device/register";
 pub(super) const REFRESH_PATH: &str = "/portcullis/device/refresh";
 

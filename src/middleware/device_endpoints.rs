@@ -32,11 +32,13 @@ use super::{
 };
 use crate::{
     cookie::{Found, find},
-    crypto::{RandomError, digest},
-    dbsc::{BoundSession, Instructions, Proof, ProofError, Use, challenge_field, ended, token},
+    crypto::RandomError,
+    dbsc::{
+        BoundSession, Instructions, MAX_IDENTIFIER, Proof, ProofError, Use, challenge_field, ended, token,
+    },
     events::SessionEvent,
     id::StoredId,
-    session::{Admission, Snapshot, Standing, admit},
+    session::{Admission, Snapshot, Standing},
     store::{Asking, Issued, Proven},
 };
 
@@ -132,7 +134,7 @@ impl Call<'_> {
         let challenges = &self.devices.challenges;
         let Some(number) = challenges.open(proof.challenge(), &session, Use::Registration, now, lifetime)
         else {
-            return Ok(self.refused_challenge(&session));
+            return Ok(self.refused(&session, ProofError::Challenge));
         };
         let verified = match proof.introduces(number) {
             Ok(verified) => verified,
@@ -157,14 +159,14 @@ impl Call<'_> {
         let registry = &self.site.registry;
         let named = fields::only(self.headers, &SEC_SECURE_SESSION_ID).and_then(token);
         let Some(identifier) =
-            named.filter(|text| text.len() <= 256).and_then(|text| std::str::from_utf8(text).ok())
+            named.filter(|text| text.len() <= MAX_IDENTIFIER).and_then(|text| std::str::from_utf8(text).ok())
         else {
             return Ok(status(StatusCode::BAD_REQUEST));
         };
         let Some(BoundSession { id, key }) = self.devices.identifiers.open(identifier.as_bytes()) else {
             return Ok(json(StatusCode::OK, ended(identifier)));
         };
-        let session = registry.vault.stored_id(&digest::session_digest(&id));
+        let session = registry.vault.stored_id_of(&id);
         if registry.revocations.standing(&session, u64::MAX) == Standing::Revoked {
             return Ok(json(StatusCode::OK, ended(identifier)));
         }
@@ -208,8 +210,7 @@ impl Call<'_> {
         let snapshot = opened.snapshot();
         let (key, bound) = (registry.vault.context_key(), &snapshot.fixed().context);
         let relation = self.asking.context().relation_to(bound, key, &self.site.binding);
-        let (standing, fresh) = (registry.standing(snapshot), registry.timeouts.fresh);
-        match admit(opened, self.asking.now, fresh, relation, standing) {
+        match registry.admission(opened, self.asking.now, relation) {
             Admission::Admitted(admitted) => {
                 Some(admitted.shared()).filter(|snapshot| snapshot.has_subject())
             }
@@ -266,35 +267,44 @@ impl Call<'_> {
             cookie: site.cookies.session(),
             initiators: &devices.initiators,
         };
-        let challenge = devices.challenges.mint(session, Use::Refresh, site.registry.now(), last)?;
         let mut response = json(StatusCode::OK, instructions.to_json());
-        for line in site.set_lines(&issued.into()) {
+        for line in site.set_lines(&issued.cookies) {
             response.headers_mut().append(SET_COOKIE, line);
         }
-        Ok(with_field(response, &SECURE_SESSION_CHALLENGE, &challenge_field(&challenge, identifier)))
+        self.with_challenge(response, identifier, session, last)
     }
 
-    /// Asks for a proof over a challenge newer than `last`. Costs one seal and no state, whoever asks.
+    /// Asks for a proof. Costs one seal and no state, whoever asks.
     fn challenge(&self, identifier: &str, session: &StoredId, last: u64) -> Answer {
+        self.with_challenge(status(StatusCode::FORBIDDEN), identifier, session, last)
+    }
+
+    /// Adds what is to be signed the next time: a challenge newer than `last`.
+    fn with_challenge(
+        &self,
+        mut response: Response<String>,
+        identifier: &str,
+        session: &StoredId,
+        last: u64,
+    ) -> Answer {
         let challenge =
             self.devices.challenges.mint(session, Use::Refresh, self.site.registry.now(), last)?;
-        let response = status(StatusCode::FORBIDDEN);
-        Ok(with_field(response, &SECURE_SESSION_CHALLENGE, &challenge_field(&challenge, identifier)))
+        if let Ok(mut field) = HeaderValue::from_str(&challenge_field(&challenge, identifier)) {
+            field.set_sensitive(true);
+            response.headers_mut().insert(&SECURE_SESSION_CHALLENGE, field);
+        }
+        Ok(response)
     }
 
     /// The session stays as it is: who knows an identifier alone must not be able to end it.
     fn refused(&self, session: &StoredId, error: ProofError) -> Response<String> {
         let registry = &self.site.registry;
         registry.event(SessionEvent::DeviceProofRefused(registry.session_ref(session), error));
-        status(StatusCode::BAD_REQUEST)
-    }
-
-    /// A registration over a challenge that is not of this login.
-    fn refused_challenge(&self, session: &StoredId) -> Response<String> {
-        let registry = &self.site.registry;
-        registry
-            .event(SessionEvent::DeviceProofRefused(registry.session_ref(session), ProofError::Challenge));
-        status(StatusCode::FORBIDDEN)
+        status(match error {
+            // A registration only: at a refresh it makes the browser sign another one.
+            ProofError::Challenge => StatusCode::FORBIDDEN,
+            _ => StatusCode::BAD_REQUEST,
+        })
     }
 }
 
@@ -314,14 +324,6 @@ fn json(status: StatusCode, body: String) -> Response<String> {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !is_empty {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    }
-    response
-}
-
-fn with_field(mut response: Response<String>, name: &HeaderName, value: &str) -> Response<String> {
-    if let Ok(mut value) = HeaderValue::from_str(value) {
-        value.set_sensitive(true);
-        response.headers_mut().insert(name, value);
     }
     response
 }

@@ -14,7 +14,7 @@ use super::{cross_site::SEC_FETCH_SITE, fields, layer::SessionLayer, place::misp
 use crate::{
     cookie::{Found, NearMiss, find, near_miss},
     events::{CookieFault, Misplaced},
-    session::{Admission, ContextSignal, Reason, admit},
+    session::{Admission, ContextSignal, Reason},
     store::{Asking, Fields},
 };
 
@@ -30,6 +30,7 @@ use crate::{
 /// | [`Twice`](Self::Twice) | two of one name | a sibling subdomain tosses one, or an older version set it with a domain |
 /// | [`Refused`](Self::Refused) | ours, and it does not open | another key ring on this instance, or another origin or name |
 /// | [`Stale`](Self::Stale) | ours, past `fresh`, without a token | the renewal token was dropped: its own path, size, or a proxy's limit |
+/// | [`Unproven`](Self::Unproven) | ours, of a session that is bound to a device, past `fresh` | the browser has lost its key, the endpoints are not mounted, or a proxy answers for them |
 /// | [`Ended`](Self::Ended) | ours, of a session that is over | signed out, revoked, timed out |
 /// | [`OtherClient`](Self::OtherClient) | ours, from another client | copied, or a signal that the [`BindingPolicy`](crate::session::BindingPolicy) should not reject here |
 /// | [`Fine`](Self::Fine) | ours, and it counts | |
@@ -52,6 +53,8 @@ pub enum CookieCause {
     Refused(CookieFault),
     /// Ours came, is no longer fresh, and no renewal token came with it.
     Stale,
+    /// Ours came, and only the device that its session is bound to renews it.
+    Unproven,
     /// Ours came, and its session is over.
     Ended(Reason),
     /// Ours came from a client that the session does not belong to.
@@ -93,21 +96,27 @@ impl SessionLayer {
             return CookieCause::Withheld;
         }
         let token = match token {
-            Found::One(token) => Some(registry.tokens.authenticate(token, asking.now).is_ok()),
+            Found::One(token) => Some(registry.tokens.authenticate(token, asking.now)),
             Found::Nothing | Found::Several => None,
         };
+        let is_bound = matches!(&token, Some(Ok(token)) if token.is_bound());
+        let token = token.map(|token| token.is_ok());
         match (session, token) {
             _ if found.contains(&Found::Several) => CookieCause::Twice,
             (Found::One(value), token) => match opened(registry, value) {
                 Err(fault) => CookieCause::Refused(fault),
                 Ok(opened) => {
                     let snapshot = opened.snapshot();
-                    let (standing, fresh) = (registry.standing(snapshot), registry.timeouts.fresh);
                     let (key, bound) = (registry.vault.context_key(), &snapshot.fixed().context);
                     let relation = asking.context().relation_to(bound, key, &site.binding);
-                    match admit(opened, asking.now, fresh, relation, standing) {
+                    match registry.admission(opened, asking.now, relation) {
                         Admission::Rejected(_, Reason::Context(signal)) => CookieCause::OtherClient(signal),
                         Admission::Rejected(_, reason) => CookieCause::Ended(reason),
+                        Admission::Stale(opened)
+                            if is_bound || opened.snapshot().fixed().strength.is_bound() =>
+                        {
+                            CookieCause::Unproven
+                        }
                         Admission::Stale(_) if token != Some(true) => CookieCause::Stale,
                         Admission::Admitted(_) | Admission::Outdated(_) | Admission::Stale(_) => {
                             CookieCause::Fine
@@ -115,6 +124,7 @@ impl SessionLayer {
                     }
                 }
             },
+            (_, Some(true)) if is_bound => CookieCause::Unproven,
             (_, Some(true)) => CookieCause::Fine,
             (_, Some(false)) => CookieCause::Refused(CookieFault::Forged),
             (_, None) if asking.cookies().next().is_none() => CookieCause::Nothing,
@@ -184,6 +194,7 @@ impl fmt::Display for CookieCause {
             Self::Withheld => "another site's page made this request, so the browser withheld our cookies (SameSite): open the site itself",
             Self::Twice => "two cookies of one name came, so neither counts: remove the one that another host of the domain, or an older version with a Domain, has set",
             Self::Stale => "the session cookie is no longer fresh and its renewal token did not come: look for a proxy that drops large or long cookies",
+            Self::Unproven => "the session is bound to a key of the browser, and no fresh proof of it came: the browser has lost it, the endpoints are not mounted, or a proxy answers for them",
             Self::Fine => "the session cookie came and counts",
         }
         .fmt(f)

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     cookie::{Found, find},
-    crypto::digest,
     dbsc::{SkipReason, skipped},
     events::{CrossSiteReason, SessionEvent, UnknownAddress},
     id::StoredId,
@@ -154,7 +153,7 @@ impl<'a> Incoming<'a> {
         let (devices, vault) = (self.site.devices.as_ref()?, &self.site.registry.vault);
         let is_this = |identifier| {
             let bound = devices.identifiers.open(identifier);
-            bound.is_some_and(|bound| vault.stored_id(&digest::session_digest(&bound.id)) == *session)
+            bound.is_some_and(|bound| vault.stored_id_of(&bound.id) == *session)
         };
         let fields = self.headers.get_all(&SECURE_SESSION_SKIPPED).iter().take(MOST_SKIPPED);
         let mut skipped = fields.flat_map(|field| skipped(field.as_bytes()).take(MOST_SKIPPED));

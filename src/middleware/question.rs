@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{attached::Attached, site::Site};
 use crate::{
-    crypto::digest,
     events::SessionEvent,
     session::{
         Admitted, ContextDigest, ContextRelation, Opened, Reason, VerifiedRenewal, admit_without_store,
@@ -55,13 +54,13 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             }
             // Its claims are older than the store's.
             let issued = registry.reissue(snapshot, &row).ok()?;
-            let change = CookieChange::set(&issued);
+            let change = CookieChange::Set(issued.cookies);
             Some(attach(asking, Some(issued.admitted), change))
         }
         Question::Renew { token, relation, moved_to, kind, stale, owed } => {
             match registry.renew(&token, relation, moved_to, kind).await {
                 Renewal::Issued(issued) => {
-                    let change = CookieChange::set(&issued);
+                    let change = CookieChange::Set(issued.cookies);
                     Some(attach(asking, Some(issued.admitted), change))
                 }
                 Renewal::Upgraded(admitted) => {
@@ -71,7 +70,7 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                 // token that does.
                 Renewal::Bound if owed.is_some() => Some(attach(asking, owed, CookieChange::None)),
                 Renewal::Bound => {
-                    let id = registry.vault.stored_id(&digest::session_digest(token.id()));
+                    let id = registry.vault.stored_id_of(token.id());
                     registry.event(SessionEvent::Refused(registry.session_ref(&id), Reason::Unproven));
                     asking.keeps_cookies = !asking.is_own;
                     Some(attach(asking, None, CookieChange::None))

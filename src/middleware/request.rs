@@ -9,7 +9,7 @@ use crate::{
     events::{CookieFault, SessionEvent},
     session::{
         Admission, Admitted, AuthenticToken, Challenged, ContextRelation, Opened, Reason, Snapshot, Standing,
-        TokenError, Verdict, admit,
+        TokenError, Verdict,
     },
     store::{Asking, CookieChange, Registry, RenewalKind},
 };
@@ -160,17 +160,19 @@ impl Incoming<'_> {
             Found::One(value) => self.open(value),
             Found::Nothing | Found::Several => None,
         };
-        let is_bound = opened.as_ref().is_some_and(|opened| opened.snapshot().fixed().strength.is_bound());
-        // Where page and refresh come by two ways, one that was just refreshed would be challenged again and again.
-        let is_new = is_bound
-            && opened
-                .as_ref()
-                .is_some_and(|opened| self.asking.now < opened.snapshot().fixed().minted_at + JUST_PROVEN);
+        // Of a bound session: when its device has proven itself.
+        let proven_at = opened.as_ref().and_then(|opened| {
+            let fixed = opened.snapshot().fixed();
+            fixed.strength.is_bound().then_some(fixed.minted_at)
+        });
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return self.admitted(admitted, token),
                 Admission::Outdated(admitted) => return Verdict::Confirm(admitted),
-                Admission::Rejected(session, Reason::Context(signal)) if is_bound && !is_new => {
+                // Where page and refresh come by two ways, one just proven would be challenged again and again.
+                Admission::Rejected(session, Reason::Context(signal))
+                    if proven_at.is_some_and(|at| self.asking.now >= at + JUST_PROVEN) =>
+                {
                     let at = registry.session_ref(&session);
                     registry.event(SessionEvent::Refused(at, Reason::Context(signal)));
                     return Verdict::Challenge(Challenged { session, holds_cookie: true });
@@ -186,11 +188,11 @@ impl Incoming<'_> {
             return verdict;
         }
         if let Some(stale) = stale {
-            if is_bound {
-                let session = *stale.snapshot().stored_id();
-                return Verdict::Challenge(Challenged { session, holds_cookie: true });
-            }
-            return Verdict::Reject(*stale.snapshot().stored_id(), Reason::Expired);
+            let session = *stale.snapshot().stored_id();
+            return match proven_at {
+                Some(_) => Verdict::Challenge(Challenged { session, holds_cookie: true }),
+                None => Verdict::Reject(session, Reason::Expired),
+            };
         }
         // Looked for only where nothing of ours came: the hot path never pays for it, nor does a refused cookie twice.
         if session == Found::Nothing
@@ -214,9 +216,7 @@ impl Incoming<'_> {
         let fixed = snapshot.fixed();
         let relation = self.relation_to(&fixed.context);
         self.note(relation, snapshot.stored_id(), fixed.context_changed);
-        let standing = registry.standing(snapshot);
-        let fresh = registry.timeouts.fresh_of(fixed.strength.is_bound());
-        admit(opened, self.asking.now, fresh, relation, standing)
+        registry.admission(opened, self.asking.now, relation)
     }
 
     fn judge_token(&self, token: &[u8], stale: Option<&Opened>) -> Verdict {

@@ -41,9 +41,6 @@ pub(super) struct Site {
 pub(super) struct SiteCookies {
     session: SetCookie,
     renewal: SetCookie,
-    session_scope: Scope,
-    renewal_scope: Scope,
-    same_site: SameSite,
 }
 
 impl SiteCookies {
@@ -54,9 +51,9 @@ impl SiteCookies {
             Scope::HostHttp if bound => Scope::Host,
             other => other.clone(),
         };
-        let session = SetCookie::new(SESSION, session_scope.clone(), same_site, "")?;
-        let renewal = SetCookie::new(RENEWAL, scope.clone(), same_site, "")?;
-        Ok(Self { session, renewal, session_scope, renewal_scope: scope, same_site })
+        let session = SetCookie::new(SESSION, session_scope, same_site, "")?;
+        let renewal = SetCookie::new(RENEWAL, scope, same_site, "")?;
+        Ok(Self { session, renewal })
     }
 
     /// The session cookie, but for its value and lifetime.
@@ -69,16 +66,6 @@ impl SiteCookies {
         [self.session.name(), self.renewal.name()]
     }
 
-    /// The line that sets the session cookie.
-    pub(super) fn set_session(&self, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        self.set(SESSION, &self.session_scope, value, max_age)
-    }
-
-    /// The line that sets the renewal token.
-    pub(super) fn set_renewal(&self, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        self.set(RENEWAL, &self.renewal_scope, value, max_age)
-    }
-
     /// The lines that remove both.
     pub(super) fn removals(&self) -> impl Iterator<Item = HeaderValue> {
         [&self.session, &self.renewal].into_iter().filter_map(|cookie| line(&cookie.removal()))
@@ -88,11 +75,11 @@ impl SiteCookies {
     pub(super) fn session_removal(&self) -> Option<HeaderValue> {
         line(&self.session.removal())
     }
+}
 
-    fn set(&self, base: &str, scope: &Scope, value: &str, max_age: Duration) -> Option<HeaderValue> {
-        let cookie = SetCookie::new(base, scope.clone(), self.same_site, value).ok()?;
-        line(&cookie.max_age(max_age).ok()?)
-    }
+/// The line that sets `cookie` to a value.
+fn set(cookie: &SetCookie, value: &str, max_age: Duration) -> Option<HeaderValue> {
+    line(&cookie.with_value(value).ok()?.max_age(max_age).ok()?)
 }
 
 /// A line is a credential, so it is marked sensitive: HTTP/2 keeps it out of its compression tables and `Debug` mute.
@@ -132,10 +119,11 @@ impl Site {
     }
 
     /// The lines that set what was issued.
-    pub(super) fn set_lines(&self, set: &SetCookies) -> impl Iterator<Item = HeaderValue> {
-        let session = self.cookies.set_session(&set.cookie, self.max_age(set.cookie_until));
-        let token = set.token.as_deref();
-        let renewal = token.and_then(|token| self.cookies.set_renewal(token, self.max_age(set.token_until)));
+    pub(super) fn set_lines(&self, cookies: &SetCookies) -> impl Iterator<Item = HeaderValue> {
+        let session = set(&self.cookies.session, &cookies.cookie, self.max_age(cookies.cookie_until));
+        let token = cookies.token.as_deref();
+        let renewal =
+            token.and_then(|token| set(&self.cookies.renewal, token, self.max_age(cookies.token_until)));
         session.into_iter().chain(renewal)
     }
 

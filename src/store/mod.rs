@@ -71,11 +71,11 @@ pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
 pub use redis::{RedisOptions, RedisStore};
 pub(crate) use registry::{
-    Issued, Proven, Registry, RegistryError, RegistryParts, Renewal, RenewalKind, strength_of,
+    Issued, Proven, Registry, RegistryError, RegistryParts, Renewal, RenewalKind, SetCookies, strength_of,
 };
 pub use revocation::Revocation;
 pub use row::{FieldTag, Row, RowKeeper};
-pub(crate) use session_data::{CookieChange, Intent, SessionData, SetCookies, date};
+pub(crate) use session_data::{CookieChange, Intent, SessionData, date};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use steps::{

@@ -35,7 +35,8 @@ pub enum Presented {
     Token(u64),
     /// A device's proof: the key `x ‖ y` has answered the challenge of this number.
     Proof {
-        /// The key, which must be the one that the session is bound to.
+        /// The key, which must be the one that the session is bound to. A session that is bound to none is bound to it: the store
+        /// has lost writes, for only a session that was bound has an identifier under which a proof comes.
         key: [u8; 64],
         /// The challenge, which must be newer than the last one that was answered.
         challenge: u64,

@@ -91,6 +91,11 @@ impl Vault {
         digest::stored_id(&self.origin, digest)
     }
 
+    /// The same from the session id itself.
+    pub(crate) fn stored_id_of(&self, id: &SessionId) -> StoredId {
+        self.stored_id(&digest::session_digest(id))
+    }
+
     pub(crate) fn subject_key(&self, subject: &str) -> SubjectKey {
         let length = length(self.origin.len());
         let parts = [length.as_slice(), self.origin.as_bytes(), subject.as_bytes()];

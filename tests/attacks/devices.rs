@@ -44,10 +44,16 @@ async fn refresh(browser: &Browser, identifier: &str, proof: &str) -> Answer {
 
 async fn bound(lab: &Lab, user: &str) -> (Browser, Device) {
     let (mut browser, offer) = login(lab, user).await;
-    let mut device = Device::new(7);
-    let answer = register(&browser, &device.registration(&offer.challenge)).await;
-    take(&mut browser, &mut device, &answer);
+    let device = bind(&mut browser, &offer).await;
     (browser, device)
+}
+
+/// Takes an offer, as a browser does by itself.
+async fn bind(browser: &mut Browser, offer: &Offer) -> Device {
+    let mut device = Device::new(7);
+    let answer = register(browser, &device.registration(&offer.challenge)).await;
+    take(browser, &mut device, &answer);
+    device
 }
 
 /// The session goes on: the browser takes the answer.
@@ -83,9 +89,8 @@ fn refused(answer: &Answer, status: u16) {
 /// The infostealer: all cookies, and everything that was ever said.
 async fn a01_a_copied_jar_of_a_bound_session(lab: Lab) {
     let (before, offer) = login(&lab, "alice").await;
-    let (mut alice, mut device) = (before.clone(), Device::new(7));
-    let answer = register(&alice, &device.registration(&offer.challenge)).await;
-    take(&mut alice, &mut device, &answer);
+    let mut alice = before.clone();
+    let mut device = bind(&mut alice, &offer).await;
     let thieves = [before, alice.clone()];
     lab.pass(FRESH + GRACE).await;
     goes_on(&mut alice, &mut device).await;
@@ -151,9 +156,7 @@ async fn a72_a_thief_binds_a_key_of_his(lab: Lab) {
     refused(&register(&alice, &thief.registration(&own.challenge)).await, 403);
     refused(&register(&alice, &thief.registration("AAAA")).await, 403);
     refused(&register(&lab.browser(), &thief.registration(&offer.challenge)).await, 401);
-    let mut device = Device::new(7);
-    let answer = register(&alice, &device.registration(&offer.challenge)).await;
-    take(&mut alice, &mut device, &answer);
+    let mut device = bind(&mut alice, &offer).await;
     goes_on(&mut alice, &mut device).await;
 }
 
@@ -171,9 +174,8 @@ async fn a72_a_second_key_for_one_login(lab: Lab) {
 /// Whatever a request leaves out, and whichever token of the session it shows.
 async fn a72_a_bound_session_without_its_device(lab: Lab) {
     let (before, offer) = login(&lab, "alice").await;
-    let (mut alice, mut device) = (before.clone(), Device::new(7));
-    let answer = register(&alice, &device.registration(&offer.challenge)).await;
-    take(&mut alice, &mut device, &answer);
+    let mut alice = before.clone();
+    let mut device = bind(&mut alice, &offer).await;
     // While it is fresh a cookie from before the binding is still somebody's; it gets nothing out of it that would outlive it.
     let again = before.ask("POST", "/reauthenticate", "").await;
     assert!(again.status.is_success() && again.cookies.is_empty(), "{again:?}");

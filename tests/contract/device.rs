@@ -92,6 +92,15 @@ pub(crate) async fn a_bound_session_is_renewed_by_its_device_alone(stage: Stage)
     assert_eq!(row.rotation.issued, issued);
 }
 
+/// Its identifier is sealed, so a proof comes only of a session that was bound; the store has lost it.
+pub(crate) async fn a_proof_binds_again_what_the_store_has_lost(stage: Stage) {
+    stage.create(id(1), stage.row_of(subject(1))).await;
+    let row = taken(&stage, prove(6)).await;
+    let device = Device { key: KEY, challenge: 6, proven_at: stage.now(), confirmed: false };
+    assert_eq!(row.device.as_deref(), Some(&device));
+    refused(&stage, prove(6), RotateAnswer::ProofUsed { last: 6 }).await;
+}
+
 pub(crate) async fn each_challenge_is_answered_once(stage: Stage) {
     stage.create(id(1), stage.row_of(subject(1))).await;
     taken(&stage, bind(5)).await;

@@ -112,6 +112,7 @@ macro_rules! hold_to_contract {
                     a_device_is_bound_once_and_lengthens_its_session,
                     an_end_that_the_application_has_set_stands_when_a_device_is_bound,
                     a_bound_session_is_renewed_by_its_device_alone,
+                    a_proof_binds_again_what_the_store_has_lost,
                     each_challenge_is_answered_once,
                     of_two_who_answer_one_challenge_at_once_one_is_taken,
                     a_new_authentication_of_a_bound_session_keeps_its_device,

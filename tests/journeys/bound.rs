@@ -42,6 +42,10 @@ on_every_store!(
     a_browser_that_has_lost_its_key_signs_in_again,
     a_login_under_another_id_is_offered_too,
     a_script_of_a_page_binds_nothing,
+    no_socket_outlives_that_a_device_is_required,
+    the_outage_grace_is_not_for_bound_sessions,
+    what_a_request_tells_of_a_bound_session,
+    the_endpoints_answer_their_own_browser_alone,
     a_bound_session_lasts_longer,
     a_site_that_requires_a_device_renews_no_other_session,
     who_has_no_device_is_refused_where_one_is_required,
@@ -72,13 +76,19 @@ async fn offered(stage: &Stage) -> (Browser, Offer) {
 /// A browser in which alice has signed in with a device.
 async fn bound(stage: &Stage) -> (Browser, Device) {
     let (mut browser, offer) = offered(stage).await;
-    let mut device = Device::new(7);
-    let answer = register(&browser, &device.registration(&offer.challenge)).await;
-    browser.take(&answer);
-    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    let device = bind(&mut browser, &offer).await;
     assert_eq!(stage.events.names(), ["device_bound"]);
     stage.forget();
     (browser, device)
+}
+
+/// Takes an offer, as a browser does by itself.
+async fn bind(browser: &mut Browser, offer: &Offer) -> Device {
+    let mut device = Device::new(7);
+    let answer = register(browser, &device.registration(&offer.challenge)).await;
+    browser.take(&answer);
+    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    device
 }
 
 async fn ask(browser: &Browser, path: &'static str, fields: &[(&'static str, &str)]) -> Answer {
@@ -527,10 +537,7 @@ async fn a_cookie_from_before_the_binding_unbinds_nothing(stage: Stage) {
     let stage = offering(&stage).await;
     let (mut alice, offer) = offered(&stage).await;
     let mut thief = alice.clone();
-    let mut device = Device::new(7);
-    let answer = register(&alice, &device.registration(&offer.challenge)).await;
-    alice.take(&answer);
-    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    let mut device = bind(&mut alice, &offer).await;
     for _ in 0..2 {
         let cycled = thief.visit(cycle).await;
         assert!(cycled.cookies.is_empty(), "no new session, no token");
@@ -551,10 +558,7 @@ async fn an_older_cookie_does_not_get_what_was_proven_since(stage: Stage) {
     let stage = offering(&stage).await;
     let (mut alice, offer) = offered(&stage).await;
     let mut unbound = alice.clone();
-    let mut device = Device::new(7);
-    let answer = register(&alice, &device.registration(&offer.challenge)).await;
-    alice.take(&answer);
-    device.take(&answer.ok(), &answer.field("secure-session-challenge"));
+    let mut device = bind(&mut alice, &offer).await;
     unbound.visit(promote).await.ok();
     assert_eq!(unbound.ask(pay).await.status, StatusCode::FORBIDDEN, "it is no device by new claims");
     for _ in 0..3 {
@@ -619,6 +623,65 @@ async fn a_script_of_a_page_binds_nothing(stage: Stage) {
         assert_eq!(register(&page, &proof).await.status, StatusCode::FORBIDDEN, "{mode}");
     }
     register(&alice.with_field("sec-fetch-mode", "no-cors"), &proof).await.ok();
+}
+
+async fn no_socket_outlives_that_a_device_is_required(stage: Stage) {
+    let stage = stage.rebuilt(|builder| builder.device_binding(DeviceBinding::Require(FRESH)));
+    stage.layer.ready().await.unwrap();
+    let (alice, _) = offered(&stage).await;
+    let socket = alice.with_field("upgrade", "websocket").with_field("connection", "Upgrade");
+    stage.pass(FRESH);
+    assert_eq!(socket.ask(who).await.ok(), "nobody");
+    assert!(matches!(stage.events.take()[..], [SessionEvent::Refused(_, Reason::Unbound)]));
+}
+
+/// With the cookie of the binding and the token of the login, which does not say that the session is bound.
+async fn the_outage_grace_is_not_for_bound_sessions(stage: Stage) {
+    let outage = portcullis::Outage::default().grace(FRESH);
+    let stage = stage.rebuilt(|builder| offers(builder).outage(outage));
+    stage.layer.ready().await.unwrap();
+    let (mut alice, offer) = offered(&stage).await;
+    let mut thief = alice.clone();
+    let unbound = alice.clone();
+    bind(&mut alice, &offer).await;
+    thief.jar.put("__Host-session", alice.jar.value("__Host-session").unwrap());
+    stage.pass(FRESH + GRACE);
+    stage.store.goes_down();
+    assert_eq!(unbound.ask(who).await.ok(), "alice", "nobody could tell that this one is bound");
+    thief.ask(who).await.assert_unavailable();
+}
+
+async fn what_a_request_tells_of_a_bound_session(stage: Stage) {
+    use portcullis::middleware::CookieCause::{Fine, Unproven};
+    let stage = offering(&stage).await;
+    let (alice, _) = bound(&stage).await;
+    let held = {
+        let mut jar = alice.jar.clone();
+        jar.put("__Host-session", alice.jar.value("__Host-session").unwrap());
+        alice.with_jar(jar)
+    };
+    let cause = |browser: &Browser| stage.layer.diagnose(&browser.request(Method::GET));
+    stage.pass(FRESH + GRACE - MS);
+    assert_eq!(cause(&held), Fine, "as the layer itself sees it");
+    assert_eq!(cause(&alice), Unproven, "the cookie is gone, and the token renews nothing");
+    stage.pass(MS);
+    assert_eq!(cause(&held), Unproven);
+}
+
+async fn the_endpoints_answer_their_own_browser_alone(stage: Stage) {
+    let stage =
+        stage.rebuilt(|builder| offers(builder).refresh_initiators(["idp.example", "*.partner.example"]));
+    stage.layer.ready().await.unwrap();
+    let (alice, device) = bound(&stage).await;
+    let proof = device.proof(&device.challenge);
+    let elsewhere = alice.with_field("host", "evil.example");
+    present(&elsewhere, &device.identifier, Some(&proof)).await.assert_unavailable();
+    let answer = present(&alice, &device.identifier, Some(&proof)).await;
+    assert!(answer.ok().contains(r#""allowed_refresh_initiators":["idp.example","*.partner.example"]"#));
+    let mut get = alice.request(Method::GET);
+    *get.uri_mut() = http::Uri::from_static("/portcullis/device/refresh");
+    let app = Router::new().nest_service("/portcullis/device", stage.layer.device_endpoints());
+    assert_eq!(crate::browser::answer(app, get).await.status, StatusCode::METHOD_NOT_ALLOWED);
 }
 
 async fn new_claims_reach_a_request_that_carries_the_old_ones(stage: Stage) {

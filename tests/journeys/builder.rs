@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::Method;
 use portcullis::{
-    BindingPolicy, CookiePolicy, CrossSite, KeyRing, MemoryStore, SessionLayer, SessionLayerBuilder,
-    Timeouts,
+    BindingPolicy, CookiePolicy, CrossSite, DeviceBinding, KeyRing, MemoryStore, SessionLayer,
+    SessionLayerBuilder, Timeouts,
     cookie::CookieRule,
     session::{ContextSignal, Reaction},
 };
@@ -236,4 +236,52 @@ fn addresses_that_nobody_can_know_are_a_problem() {
     let peer = |extensions: &http::Extensions| extensions.get::<std::net::IpAddr>().copied();
     let good = site().peer_address(peer).trusted_proxies(["10.0.0.0/8", "::1"]).context_header("x-ja4");
     assert!(good.binding(BindingPolicy::strict()).build().is_ok());
+}
+
+#[tokio::test]
+async fn what_device_binding_needs_is_checked() {
+    let site = || builder("https://app.example.com");
+    let short = Timeouts::default().fresh(Duration::from_secs(120));
+    let soon = DeviceBinding::Require(Duration::from_secs(29));
+    assert_eq!(
+        refusal(
+            site()
+                .timeouts(short)
+                .device_binding(soon)
+                .refresh_initiators(["https://idp.example", "idp.example"])
+        ),
+        "the session layer cannot be built:\n\
+         - refresh_initiators: `https://idp.example` is no host. Remedy: write idp.example or *.partner.example, no scheme \
+         and no port.\n\
+         - device_binding: `fresh` (120s) is too short for it. Remedy: set `fresh` to more than 2 minutes: browsers refresh \
+         that much ahead, with less before every request.\n\
+         - device_binding: a device is required before a browser can have bound one. Remedy: require it after a minute or \
+         later."
+    );
+    assert_eq!(
+        refusal(site().refresh_initiators(["idp.example"])),
+        "the session layer cannot be built:\n\
+         - refresh_initiators: no session is bound to a device. Remedy: choose a device_binding(), or name no initiators."
+    );
+    for bad in [
+        "",
+        "*",
+        "*.",
+        "idp",
+        "idp.example:443",
+        "IDP.example",
+        "a..b",
+        ".a.b",
+        "a.b.",
+        "*.*.a",
+        "i\"p.example",
+    ] {
+        assert!(
+            refusal(site().device_binding(DeviceBinding::Offer).refresh_initiators([bad]))
+                .contains("is no host"),
+            "{bad}"
+        );
+    }
+    let good = site().device_binding(DeviceBinding::Require(Duration::from_secs(30)));
+    assert!(good.refresh_initiators(["idp.example", "*.partner.example"]).build().is_ok());
 }

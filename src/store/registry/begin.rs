@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use super::Registry;
 use crate::{
     clock::Timestamp,
-    crypto::{digest, es256::VerifyingKey, random, random::RandomError},
+    crypto::{es256::VerifyingKey, random, random::RandomError},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
     session::{Admitted, Device, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
@@ -39,13 +39,20 @@ pub(crate) struct Continued {
     pub(crate) ends_at: Option<Timestamp>,
 }
 
-/// Credentials to be sent: the session they stand for, the cookie's value, and a token where there is a new one.
+/// Credentials to be sent, and the session they stand for.
 pub(crate) struct Issued {
     pub(crate) admitted: Admitted,
+    pub(crate) cookies: SetCookies,
+}
+
+/// Our cookies' values, and a token only where there is a new one.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SetCookies {
     pub(crate) cookie: String,
     /// When the browser is to drop the cookie: of a bound session early enough to refresh it, of any other at its end.
     pub(crate) cookie_until: Timestamp,
     pub(crate) token: Option<String>,
+    pub(crate) token_until: Timestamp,
 }
 
 /// Mute: it holds credentials.
@@ -86,7 +93,7 @@ impl Registry {
         }
         let now = self.now();
         let id = SessionId(random::bytes().inspect_err(|_| self.event(SessionEvent::NoRandomness))?);
-        let stored_id = self.vault.stored_id(&digest::session_digest(&id));
+        let stored_id = self.vault.stored_id_of(&id);
         let (key, sealed) = self.vault.seal_private(&stored_id, &beginning.private)?;
         let fields = if beginning.fields.is_empty() {
             Vec::new()
@@ -165,10 +172,11 @@ impl Registry {
         Ok(self.issue(&id, stored_id, &row, &beginning.private, now, fresh, most, token)?)
     }
 
-    /// The cookies for a session as its row says: fresh for `span`, of strength `most` at most, and a token where there is a new generation.
+    /// The cookies for a session as its row says: fresh for `span`, of strength `most` at most, and a token where there is a
+    /// new generation.
     #[allow(
         clippy::too_many_arguments,
-        reason = "each is a different fact of one session, and two callers have them apart"
+        reason = "each is a different fact of one session, and its callers have them apart"
     )]
     pub(super) fn issue(
         &self,
@@ -216,7 +224,8 @@ impl Registry {
             Some(_) => fixed.fresh_until.before(self.timeouts.grace),
             None => fixed.ends_at,
         };
-        Ok(Issued { admitted: Admitted::issued(snapshot), cookie, cookie_until, token })
+        let cookies = SetCookies { cookie, cookie_until, token, token_until: fixed.ends_at };
+        Ok(Issued { admitted: Admitted::issued(snapshot), cookies })
     }
 }
 

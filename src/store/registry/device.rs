@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    crypto::digest,
     dbsc::VerifiedProof,
     events::{SessionEvent, StoreVerb},
     id::{SessionId, SessionRef, StoredId},
@@ -87,7 +86,7 @@ impl Registry {
         until: Timestamp,
         event: fn(SessionRef) -> SessionEvent,
     ) -> Proven {
-        let stored_id = self.vault.stored_id(&digest::session_digest(id));
+        let stored_id = self.vault.stored_id_of(id);
         let session = self.session_ref(&stored_id);
         let over = |reason| {
             self.event(SessionEvent::Refused(session, reason));

@@ -12,7 +12,7 @@ mod device;
 mod renew;
 mod upkeep;
 
-pub(crate) use begin::{Beginning, Continued, Issued, RegistryError, strength_of};
+pub(crate) use begin::{Beginning, Continued, Issued, RegistryError, SetCookies, strength_of};
 pub(crate) use device::Proven;
 pub(crate) use renew::{Renewal, RenewalKind};
 
@@ -40,7 +40,9 @@ use crate::{
     cookie::SealedCookie,
     events::{EventSink, SessionEvent, StoreVerb},
     id::{SessionRef, StoredId},
-    session::{Admitted, RenewalTokens, Snapshot, Standing, Timeouts},
+    session::{
+        Admission, Admitted, ContextRelation, Opened, RenewalTokens, Snapshot, Standing, Timeouts, admit,
+    },
 };
 
 /// The sessions of one origin.
@@ -193,6 +195,14 @@ impl Registry {
             return Standing::Revoked;
         }
         standing
+    }
+
+    /// Judges an opened session cookie of a client that stands in `relation` to the session's. No store call.
+    pub(crate) fn admission(&self, opened: Opened, now: Timestamp, relation: ContextRelation) -> Admission {
+        let snapshot = opened.snapshot();
+        let standing = self.standing(snapshot);
+        let fresh = self.timeouts.fresh_of(snapshot.fixed().strength.is_bound());
+        admit(opened, now, fresh, relation, standing)
     }
 
     /// Whether the revocation set can tell whether a session has ended.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Registry, begin::Issued};
 use crate::{
     clock::Timestamp,
-    crypto::{digest, random::RandomError},
+    crypto::random::RandomError,
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
     session::{
@@ -58,7 +58,7 @@ impl Registry {
         moved_to: Option<ContextDigest>,
         kind: RenewalKind,
     ) -> Renewal {
-        let stored_id = self.vault.stored_id(&digest::session_digest(token.id()));
+        let stored_id = self.vault.stored_id_of(token.id());
         let session = self.session_ref(&stored_id);
         let edit = RowEdit::Renewal {
             moved_to,

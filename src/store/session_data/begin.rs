@@ -60,7 +60,7 @@ impl SessionData {
         };
         let session = self.registry.session_ref(issued.admitted.snapshot().stored_id());
         self.registry.event(event(session));
-        self.settle_on(&issued, record, is_authenticated);
+        self.settle_on(issued, record, is_authenticated);
         Ok(())
     }
 
@@ -245,14 +245,14 @@ impl SessionData {
         there
     }
 
-    fn settle_on(&self, issued: &Issued, record: &mut Record, is_authenticated: bool) {
+    fn settle_on(&self, issued: Issued, record: &mut Record, is_authenticated: bool) {
         let known = |(name, value): (&String, &Value)| {
             Some((name.clone(), Known { tag: None, json: json(value).ok()? }))
         };
         let baseline: Baseline = record.data.iter().filter_map(known).collect();
         let mut state = self.state();
         state.settle(&self.registry, issued.admitted.shared());
-        state.cookies = CookieChange::set(issued);
+        state.cookies = CookieChange::Set(issued.cookies);
         state.authenticated = is_authenticated;
         state.baseline = Some(baseline);
         (state.leaving, state.left_unread, state.left_empty, state.gone) = (false, false, false, false);

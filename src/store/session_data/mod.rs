@@ -32,7 +32,7 @@ use zeroize::Zeroizing;
 use super::{
     asking::Asking,
     contract::StoreError,
-    registry::{Issued, Registry},
+    registry::{Issued, Registry, SetCookies},
     row::FieldTag,
     vault::DataKeys,
 };
@@ -64,40 +64,6 @@ pub(crate) enum CookieChange {
     Set(SetCookies),
     /// Remove both.
     Remove,
-}
-
-/// Cookies of ours to be set.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SetCookies {
-    pub(crate) cookie: String,
-    pub(crate) cookie_until: Timestamp,
-    pub(crate) token: Option<String>,
-    pub(crate) token_until: Timestamp,
-}
-
-/// Mute: they are credentials.
-impl fmt::Debug for SetCookies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SetCookies(..)")
-    }
-}
-
-impl From<&Issued> for SetCookies {
-    fn from(issued: &Issued) -> Self {
-        Self {
-            cookie: issued.cookie.clone(),
-            cookie_until: issued.cookie_until,
-            token: issued.token.clone(),
-            token_until: issued.admitted.snapshot().fixed().ends_at,
-        }
-    }
-}
-
-impl CookieChange {
-    /// Sets what was issued.
-    pub(crate) fn set(issued: &Issued) -> Self {
-        Self::Set(issued.into())
-    }
 }
 
 /// What the next new session is for.
@@ -253,10 +219,9 @@ impl SessionData {
     }
 
     /// Takes a changed session cookie, the session being the same.
-    #[allow(clippy::needless_pass_by_value, reason = "it was issued for this session and goes no further")]
     pub(crate) fn reissued(&self, issued: Issued) {
         let mut state = self.state();
-        let mut set = SetCookies::from(&issued);
+        let mut set = issued.cookies;
         // A token that was won in this request is sent all the same.
         if let CookieChange::Set(SetCookies { token, .. }) = std::mem::take(&mut state.cookies) {
             set.token = set.token.or(token);
