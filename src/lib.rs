@@ -12,7 +12,8 @@
 //! a new pair of cookies, once.
 //!
 //! Where the browser can hold a key, a session may be bound to it ([`DeviceBinding`]): then a proof of that key renews, and nothing
-//! else.
+//! else. Where it cannot, a script may keep one ([`software_keys`](SessionLayerBuilder::software_keys)): then token and key
+//! renew together.
 //!
 //! While the session cookie is fresh, a request costs one AES-GCM open: no store, no signature, no shared lock. When it
 //! is stale, the layer renews in the same request, before the handler runs. A token that comes twice is a race of two
@@ -74,6 +75,7 @@
 //! | cookies of the application | mended or dropped | [`CookiePolicy`]: browsers default to something weaker |
 //! | another Host, or a proxy that says plain HTTP | nobody, no cookie of ours | it would go where it does not belong |
 //! | bound to a device | no; [`DeviceBinding`] offers it | the endpoints must be mounted first |
+//! | bound to a script's key | no; [`software_keys`](SessionLayerBuilder::software_keys) | pages must carry the script |
 //! | store silent for 250 ms | 503 | never signed out, never let in; [`Outage`] has the settings |
 //!
 //! # Features

@@ -1,4 +1,5 @@
-//! Sessions bound to the browser's own key, over HTTPS with a certificate that is made at each start.
+//! Sessions bound to the browser's own key, over HTTPS with a certificate that is made at each start; in browsers that have none, to
+//! one that a script keeps.
 //!
 //! ```text
 //! cargo run --example device_bound
@@ -48,13 +49,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let origin = format!("https://localhost:{}", listener.local_addr()?.port());
     let sessions = SessionLayer::builder(&origin, KeyRing::generate()?, MemoryStore::new())
         .device_binding(DeviceBinding::Offer)
+        .software_keys()
         .build()?;
     let app = Router::new()
         .route("/", get(home))
         .route("/login", post(sign_in))
         .route("/logout", post(sign_out))
         .route("/pay", post(pay))
-        .nest_service("/portcullis/device", sessions.device_endpoints())
+        .nest_service("/portcullis", sessions.device_endpoints())
         .layer(sessions);
     let certificate = Certificate::new()?;
     let tls = RustlsConfig::from_der(vec![certificate.der], certificate.key).await?;

@@ -21,10 +21,16 @@ pub(crate) fn home(identity: &Identity, device: Option<DeviceInfo>) -> Html<Stri
             format!("{hour:02}:{minute:02}:{second:02} UTC{when}")
         },
     );
-    let says = if identity.strength() >= Strength::Device {
-        "A copy of its cookies is worth nothing in another browser five minutes from now."
-    } else {
-        "This browser has bound no key (yet: it takes a moment after the login; then load the page again)."
+    let says = match identity.strength() {
+        Strength::Device => {
+            "A copy of its cookies is worth nothing in another browser five minutes from now."
+        }
+        Strength::SoftwareKey => {
+            "A script keeps its key: a copy of the cookies is worth nothing, a copy of the browser's whole profile is."
+        }
+        _ => {
+            "This browser has bound no key (yet: it takes a few seconds after the login; then load the page again)."
+        }
     };
     page(&format!(
         "<h1>Hello {}</h1>
@@ -55,6 +61,7 @@ fn page(main: &str) -> Html<String> {
 <meta name=color-scheme content=\"light dark\">
 <title>Portcullis: device-bound sessions</title>
 <link rel=icon href=data:,>
+<script src=/portcullis/keeper.js defer></script>
 <style>body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem }}
 dt {{ font-weight: 600 }} form {{ margin: .5rem 0 }}</style>
 <main>

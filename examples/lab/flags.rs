@@ -43,6 +43,7 @@ pub(crate) struct Flags {
     pub(crate) form_tokens: bool,
     pub(crate) polling: Vec<String>,
     pub(crate) device_binding: DeviceBinding,
+    pub(crate) software_keys: bool,
     pub(crate) initiators: Vec<String>,
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         form_tokens: false,
         polling: Vec::new(),
         device_binding: DeviceBinding::Off,
+        software_keys: false,
         initiators: Vec::new(),
     };
     let mut arguments = arguments;
@@ -182,6 +184,7 @@ fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
                 _ => return Err(wrong()),
             }
         }
+        "--software-keys" => flags.software_keys = value == "on",
         "--refresh-initiator" => flags.initiators.push(value.into()),
         "--no-store" => flags.no_store = value == "on",
         "--form-tokens" => flags.form_tokens = value == "on",

@@ -8,7 +8,7 @@
 //!     [--trusted-proxy CIDR]... [--client-ip-header NAME] [--context-header NAME] [--seal-cookie NAME]...
 //!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
 //!     [--clear-site-data cookies|storage]... [--no-store on] [--polling-route PATH]...
-//!     [--device-binding offer|require=S] [--refresh-initiator HOST]...
+//!     [--device-binding offer|require=S] [--refresh-initiator HOST]... [--software-keys on]
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
@@ -79,6 +79,9 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
         .peer_address(|extensions| {
             extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
         });
+    if flags.software_keys {
+        sessions = sessions.software_keys();
+    }
     if let Some(domain) = flags.cookie_domain {
         sessions = sessions.cookie_domain(domain);
     }

@@ -62,7 +62,7 @@ pub(crate) fn router(
         .route("/lab/logout-before-now", post(logout_before_now).with_state(sessions.clone()))
         .route("/lab/settle", post(settle).with_state(sessions.clone()))
         .route_service("/.well-known/jwks.json", sessions.jwks())
-        .nest_service("/portcullis/device", sessions.device_endpoints())
+        .nest_service("/portcullis", sessions.device_endpoints())
         .merge(behind)
 }
 

@@ -26,6 +26,10 @@ pub(crate) enum Use {
     Registration,
     /// To refresh a session.
     Refresh,
+    /// To bind a script's key to a session.
+    KeyRegistration,
+    /// To renew a session that is bound to a script's key.
+    KeyRenewal,
 }
 
 /// Makes and opens the challenges of one origin.
@@ -74,6 +78,8 @@ fn bound_to(session: &StoredId, used_for: Use) -> [u8; 33] {
     let used_for = match used_for {
         Use::Registration => b"k",
         Use::Refresh => b"r",
+        Use::KeyRegistration => b"s",
+        Use::KeyRenewal => b"n",
     };
     for (byte, value) in bound.iter_mut().zip(used_for.iter().chain(session.as_bytes())) {
         *byte = *value;

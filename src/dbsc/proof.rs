@@ -3,6 +3,7 @@
 //! ```text
 //! registration  {"alg":"ES256","jwk":{"crv":"P-256","kty":"EC","x":…,"y":…},"typ":"dbsc+jwt"} . {"jti":challenge}
 //! refresh       {"alg":"ES256","typ":"dbsc+jwt"} . {"jti":challenge}
+//! by a script   {"alg":"ES256","jwk":{…},"typ":"portcullis-key+jwt"} . {"jti":challenge}
 //! ```
 //!
 //! It has no time and no session in it: the challenge says when and for whom, the key says who. A key in the proof of a
@@ -12,6 +13,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::Deserialize;
 
+use super::key_kind::KeyKind;
 use crate::{
     base64url,
     crypto::{es256::VerifyingKey, jws::Compact},
@@ -86,15 +88,15 @@ impl<'a> Proof<'a> {
     /// Takes `token` apart. No signature is checked.
     ///
     /// # Errors
-    /// If it is not the form of a proof by ES256.
-    pub(crate) fn read(token: &'a [u8]) -> Result<Self, ProofError> {
+    /// If it is not the form of a proof by ES256 of a key of this kind.
+    pub(crate) fn read(token: &'a [u8], kind: KeyKind) -> Result<Self, ProofError> {
         if token.len() > MAX_PROOF {
             return Err(ProofError::Malformed);
         }
         let compact = Compact::split(token).ok_or(ProofError::Malformed)?;
         let header = base64url::decode(compact.header).ok_or(ProofError::Malformed)?;
         let header: Header<'_> = serde_json::from_slice(&header).map_err(|_| ProofError::Malformed)?;
-        if header.typ != "dbsc+jwt" {
+        if header.typ != kind.proof_type() {
             return Err(ProofError::Type);
         }
         if header.alg != "ES256" {
@@ -107,6 +109,11 @@ impl<'a> Proof<'a> {
         let payload: Payload = serde_json::from_slice(&payload).map_err(|_| ProofError::Malformed)?;
         let key = header.jwk.as_ref().and_then(Jwk::key);
         Ok(Self { compact, key, challenge: payload.jti, audience: payload.aud })
+    }
+
+    /// The key that it brings, unverified.
+    pub(crate) const fn key(&self) -> Option<&VerifyingKey> {
+        self.key.as_ref()
     }
 
     /// The challenge that it claims to answer.
@@ -123,8 +130,8 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Verifies it with the key that it brings, which is to be bound; `challenge` is the number of the good challenge that it
-    /// answers. About 400 µs.
+    /// Verifies it with the key that it brings, which is to be bound, or is compared with the one that is; `challenge` is the
+    /// number of the good challenge that it answers. About 400 µs.
     pub(crate) fn introduces(&self, challenge: u64) -> Result<VerifiedProof, ProofError> {
         self.verify(&self.key.ok_or(ProofError::Key)?, challenge)
     }

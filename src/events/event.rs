@@ -96,6 +96,8 @@ pub enum SessionEvent {
     ClaimsChanged(SessionRef),
     /// A session was bound to a key of its browser.
     DeviceBound(SessionRef),
+    /// A session was bound to a key that a script keeps.
+    SoftwareKeyBound(SessionRef),
     /// Somebody wanted to bind another key to a session that has one: two hold what was offered to one login.
     DeviceAlreadyBound(SessionRef),
     /// A device's proof did not hold. The session stays as it is.
@@ -172,6 +174,7 @@ impl SessionEvent {
             Self::Revoked(_) => "session_revoked",
             Self::ClaimsChanged(_) => "session_claims_changed",
             Self::DeviceBound(_) => "device_bound",
+            Self::SoftwareKeyBound(_) => "software_key_bound",
             Self::DeviceAlreadyBound(_) => "device_already_bound",
             Self::DeviceProofRefused(..) => "device_proof_refused",
             Self::DeviceRefreshSkipped(..) => "device_refresh_skipped",
@@ -219,6 +222,7 @@ impl SessionEvent {
             | Self::Revoked(_)
             | Self::ClaimsChanged(_)
             | Self::DeviceBound(_)
+            | Self::SoftwareKeyBound(_)
             | Self::RevocationsDelivered(_)
             | Self::FeedRecovered
             | Self::SealedCookieRefused(_, CookieFault::Expired | CookieFault::NotForHere)
@@ -275,6 +279,7 @@ impl SessionEvent {
             | Self::Revoked(session)
             | Self::ClaimsChanged(session)
             | Self::DeviceBound(session)
+            | Self::SoftwareKeyBound(session)
             | Self::DeviceAlreadyBound(session)
             | Self::DeviceProofRefused(session, _)
             | Self::DeviceRefreshSkipped(session, _)

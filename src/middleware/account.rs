@@ -40,18 +40,18 @@ pub struct SessionInfo {
     pub client: String,
     /// How strongly it is tied to its client.
     pub strength: Strength,
-    /// The device it is bound to, if it is. With a [`DeviceBinding`](super::DeviceBinding), one without is of a browser that
-    /// cannot bind, or of one whose offer was lost on the way.
+    /// The key it is bound to, if it is; `strength` says who keeps it. With a [`DeviceBinding`](super::DeviceBinding), one without
+    /// is of a browser that cannot bind, or of one whose offer was lost on the way.
     pub device: Option<DeviceInfo>,
 }
 
-/// The device that a session is bound to.
+/// The key that a session is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// When it proved itself last.
     pub proven: OffsetDateTime,
-    /// Whether it has refreshed the session at least once. One that has not for some minutes of use may have lost its key.
+    /// Whether it has renewed the session at least once. One that has not for some minutes of use may have lost its key.
     pub confirmed: bool,
 }
 

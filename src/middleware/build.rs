@@ -91,7 +91,7 @@ impl SessionLayerBuilder {
             ConfigError::of(vec![Problem::new("outage", &fault, remedy)])
         })?;
         let devices = (self.device_binding != DeviceBinding::Off && origin.is_secure())
-            .then(|| Devices::new(&self.keys, &origin, self.initiators));
+            .then(|| Devices::new(&self.keys, &origin, self.initiators, self.software_keys));
         Ok(SessionLayer::new(Site {
             registry: Arc::new(registry),
             policy: self.policy,
@@ -242,6 +242,10 @@ impl SessionLayerBuilder {
             if !self.initiators.is_empty() {
                 let remedy = "choose a device_binding(), or name no initiators";
                 problems.push(Problem::new("refresh_initiators", &"no session is bound to a device", remedy));
+            }
+            if self.software_keys {
+                let remedy = "choose a device_binding(): the script's key is for browsers that do without";
+                problems.push(Problem::new("software_keys", &"no session is bound to a device", remedy));
             }
             return;
         }

@@ -46,6 +46,7 @@ pub struct SessionLayerBuilder {
     pub(super) polling: Vec<String>,
     pub(super) device_binding: DeviceBinding,
     pub(super) initiators: Vec<String>,
+    pub(super) software_keys: bool,
 }
 
 impl SessionLayer {
@@ -91,6 +92,7 @@ impl SessionLayerBuilder {
             polling: Vec::new(),
             device_binding: DeviceBinding::default(),
             initiators: Vec::new(),
+            software_keys: false,
         }
     }
 
@@ -265,6 +267,29 @@ impl SessionLayerBuilder {
     /// other, mount [`device_endpoints`](SessionLayer::device_endpoints) as well. On `http://localhost` no browser binds.
     pub const fn device_binding(mut self, binding: DeviceBinding) -> Self {
         self.device_binding = binding;
+        self
+    }
+
+    /// A lower tier for browsers that bind no sessions: a script of a few kilobytes, without dependencies, keeps a P-256 key in
+    /// the browser's storage, from which no script can export it, and renews the session by signing. The default is off. It needs a
+    /// [`device_binding`](Self::device_binding), and this in the pages of those who are signed in:
+    ///
+    /// ```html
+    /// <script src="/portcullis/keeper.js" defer></script>
+    /// ```
+    ///
+    /// Such a session has [`Strength::SoftwareKey`](crate::session::Strength::SoftwareKey) and the timeouts of one that is bound to
+    /// nothing. Both its token and its key are wanted to renew it, and the token is used up as ever. So a copied cookie, from a log,
+    /// a proxy or a database, dies within `fresh`. What it does *not* stop: browsers keep such a key unencrypted on the disk, so
+    /// whoever copies the whole profile has it (and is found out when both have renewed); a script injected into a page can have it
+    /// sign. [`RequireDevice`](crate::RequireDevice) never takes it for a device.
+    ///
+    /// A key is bound within 5 minutes of the login or not at all, and a few seconds after it at the earliest, so that a browser that
+    /// binds by itself comes first; where one does so later, its key takes the place of the script's. `fetch` and forms wait
+    /// while a session is being renewed; for other requests `await portcullis.ready()`. A page that is opened when the cookie
+    /// is no longer fresh arrives by `/portcullis/renew`.
+    pub const fn software_keys(mut self) -> Self {
+        self.software_keys = true;
         self
     }
 

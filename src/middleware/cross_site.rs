@@ -191,7 +191,7 @@ impl Default for CrossSite {
 
 pub(super) static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub(super) static SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
-static SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+pub(super) static SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 #[cfg(test)]
 #[path = "../../tests/vectors/csrf_decisions.rs"]

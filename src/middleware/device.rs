@@ -50,18 +50,23 @@ pub(super) struct Devices {
     pub(super) identifiers: Identifiers,
     /// Hosts whose pages may make a browser refresh before it follows a link.
     pub(super) initiators: Vec<String>,
+    /// Whether a script may keep the key of a session that its browser does not bind.
+    pub(super) software_keys: bool,
     /// The endpoints' addresses as a browser knows them.
     pub(super) register_url: String,
     pub(super) refresh_url: String,
+    pub(super) key_url: String,
 }
 
 impl Devices {
-    pub(super) fn new(keys: &KeyRing, origin: &Origin, initiators: Vec<String>) -> Self {
+    pub(super) fn new(keys: &KeyRing, origin: &Origin, initiators: Vec<String>, software_keys: bool) -> Self {
         let url = |path| format!("{}{path}", origin.as_str());
         Self {
             challenges: Challenges::new(keys, origin.as_str()),
             identifiers: Identifiers::new(keys, origin.as_str()),
             initiators,
+            software_keys,
+            key_url: url(KEY_PATH),
             register_url: url(REGISTER_PATH),
             refresh_url: url(REFRESH_PATH),
         }
@@ -79,14 +84,54 @@ pub(super) fn is_initiator(pattern: &str) -> bool {
     host.len() <= 253 && host.contains('.') && host.split('.').all(label)
 }
 
-/// Whether `path` is one of the endpoints.
-pub(super) fn is_device_endpoint(path: &str) -> bool {
-    path == REGISTER_PATH || path == REFRESH_PATH
+/// What is mounted at `/portcullis`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// A browser binds its key.
+    Register,
+    /// A browser refreshes its session.
+    Refresh,
+    /// A script does either.
+    Key,
+    /// The script.
+    Script,
+    /// The page that renews before somebody goes on.
+    Page,
 }
 
-/// The endpoints' paths, below `/portcullis/device`, where they are to be mounted.
+impl Endpoint {
+    /// The endpoint of this path, whole or without `/portcullis`, as it is where a router has taken that off.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        Some(match path.strip_prefix(MOUNTED_AT).unwrap_or(path) {
+            "/device/register" => Self::Register,
+            "/device/refresh" => Self::Refresh,
+            "/key" => Self::Key,
+            "/keeper.js" => Self::Script,
+            "/renew" => Self::Page,
+            _ => return None,
+        })
+    }
+
+    /// Whether the site has it.
+    pub(super) fn is_of(self, devices: Option<&Devices>) -> bool {
+        devices.is_some_and(|devices| devices.software_keys || matches!(self, Self::Register | Self::Refresh))
+    }
+}
+
+/// Whether `path`, whole, is one of the endpoints of a site with these.
+pub(super) fn is_device_endpoint(devices: Option<&Devices>, path: &str) -> bool {
+    devices.is_some()
+        && path.starts_with(MOUNTED_AT)
+        && Endpoint::of(path).is_some_and(|endpoint| endpoint.is_of(devices))
+}
+
+const MOUNTED_AT: &str = "/portcullis";
+
+/// Endpoints' paths.
 pub(super) const REGISTER_PATH: &str = "/portcullis/device/register";
 pub(super) const REFRESH_PATH: &str = "/portcullis/device/refresh";
+pub(super) const KEY_PATH: &str = "/portcullis/key";
+pub(super) const PAGE_PATH: &str = "/portcullis/renew";
 
 /// How long a login can be bound: long enough for a slow key store, too short for whoever finds the header later.
 pub(super) const REGISTRATION_LIFETIME: Duration = Duration::from_secs(5 * 60);
@@ -99,4 +144,6 @@ pub(super) static SECURE_SESSION_REGISTRATION: HeaderName =
 pub(super) static SECURE_SESSION_CHALLENGE: HeaderName = HeaderName::from_static("secure-session-challenge");
 pub(super) static SECURE_SESSION_RESPONSE: HeaderName = HeaderName::from_static("secure-session-response");
 pub(super) static SECURE_SESSION_SKIPPED: HeaderName = HeaderName::from_static("secure-session-skipped");
+/// Asks for the state of a script's key; in an answer of the application's, `stale`: renew by it first.
+pub(super) static PORTCULLIS_KEY: HeaderName = HeaderName::from_static("portcullis-key");
 pub(super) static SEC_SECURE_SESSION_ID: HeaderName = HeaderName::from_static("sec-secure-session-id");

@@ -3,129 +3,35 @@
 //! What a status means to a browser decides which one is given: 400 and 401 end its session, 403 with a challenge makes it
 //! sign, 503 makes it come again later and leaves the session alone (measured on Chromium 156).
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
-    header::{self, CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE},
-};
-use tower_service::Service;
+use http::{HeaderValue, Response, StatusCode, header::SET_COOKIE};
 
 use super::{
-    cross_site::SEC_FETCH_MODE,
-    device::{
-        Devices, REFRESH_PATH, REGISTRATION_LIFETIME, SEC_SECURE_SESSION_ID, SECURE_SESSION_CHALLENGE,
-        SECURE_SESSION_RESPONSE,
-    },
+    call::{Answer, Call, json, status},
+    device::{REFRESH_PATH, REGISTRATION_LIFETIME, SEC_SECURE_SESSION_ID, SECURE_SESSION_CHALLENGE},
     fields,
-    incoming::Incoming,
-    layer::SessionLayer,
     request::opened,
     response::unavailable,
-    site::Site,
 };
 use crate::{
     cookie::{Found, find},
-    crypto::RandomError,
     dbsc::{
-        BoundSession, Instructions, MAX_IDENTIFIER, Proof, ProofError, Use, challenge_field, ended, token,
+        BoundSession, Instructions, KeyKind, MAX_IDENTIFIER, ProofError, Use, challenge_field, ended, token,
     },
     events::SessionEvent,
     id::StoredId,
     session::{Admission, Snapshot, Standing},
-    store::{Asking, Issued, Proven},
+    store::{Issued, Proven},
 };
-
-/// A tower service with the endpoints of device-bound sessions. Made by [`SessionLayer::device_endpoints`].
-#[derive(Debug, Clone)]
-pub struct DeviceEndpoints(Arc<Site>);
-
-impl SessionLayer {
-    /// The endpoints that browsers bind a session at and refresh it, for
-    /// [`device_binding`](super::SessionLayerBuilder::device_binding). Mount them at `/portcullis/device`, inside the layer or
-    /// outside of it:
-    ///
-    /// ```
-    /// # use axum::Router;
-    /// # use portcullis::SessionLayer;
-    /// # fn app(app: Router, sessions: SessionLayer) -> Router {
-    /// app.nest_service("/portcullis/device", sessions.device_endpoints()).layer(sessions)
-    /// # }
-    /// ```
-    ///
-    /// A proxy must pass them on as they are: never with a redirect, a login page or a rate limit of its own (429 ends the
-    /// session in the browser).
-    #[must_use]
-    pub fn device_endpoints(&self) -> DeviceEndpoints {
-        DeviceEndpoints(Arc::clone(self.site()))
-    }
-}
-
-impl<B> Service<Request<B>> for DeviceEndpoints {
-    type Response = Response<String>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<String>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let site = Arc::clone(&self.0);
-        site.registry.start_watching();
-        let path = request.uri().path();
-        let (registers, refreshes) = (path.ends_with("/register"), path.ends_with("/refresh"));
-        if !registers && !refreshes || site.devices.is_none() {
-            return Box::pin(async { Ok(status(StatusCode::NOT_FOUND)) });
-        }
-        if *request.method() != Method::POST {
-            return Box::pin(async { Ok(status(StatusCode::METHOD_NOT_ALLOWED)) });
-        }
-        if fields::only(request.headers(), &SEC_FETCH_MODE).is_some_and(|mode| mode != b"no-cors") {
-            // The browser itself asks in no other mode; a script of a page, which could read what a login was offered, does.
-            return Box::pin(async { Ok(status(StatusCode::FORBIDDEN)) });
-        }
-        let asking = Incoming::new(&site, &request).noted().1;
-        let headers = request.headers().clone();
-        Box::pin(async move {
-            let Some(devices) = &site.devices else { return Ok(status(StatusCode::NOT_FOUND)) };
-            if asking.misplaced.is_some() {
-                // It is the way here that is wrong, not the session.
-                return Ok(unavailable());
-            }
-            let call = Call { site: &site, devices, asking: &asking, headers: &headers };
-            let answer = if registers { call.register().await } else { call.refresh().await };
-            Ok(answer.unwrap_or_else(|RandomError| {
-                site.registry.event(SessionEvent::NoRandomness);
-                unavailable()
-            }))
-        })
-    }
-}
-
-/// One request to an endpoint.
-struct Call<'a> {
-    site: &'a Arc<Site>,
-    devices: &'a Devices,
-    asking: &'a Asking,
-    headers: &'a HeaderMap,
-}
-
-type Answer = Result<Response<String>, RandomError>;
 
 impl Call<'_> {
     /// Binds a key to the session whose cookie came with it. Once: whoever comes second is refused, and it is an alarm.
-    async fn register(&self) -> Answer {
+    pub(super) async fn register(&self) -> Answer {
         let registry = &self.site.registry;
         let Some(snapshot) = self.signed_in() else { return Ok(status(StatusCode::UNAUTHORIZED)) };
         let session = *snapshot.stored_id();
-        let proof = match self.proof(&self.devices.register_url) {
+        let proof = match self.proof(KeyKind::Device, &self.devices.register_url) {
             Ok(Some(proof)) => proof,
             Ok(None) => return Ok(self.refused(&session, ProofError::Malformed)),
             Err(error) => return Ok(self.refused(&session, error)),
@@ -140,12 +46,12 @@ impl Call<'_> {
             Ok(verified) => verified,
             Err(error) => return Ok(self.refused(&session, error)),
         };
-        match registry.bind(&snapshot, &verified).await {
+        match registry.bind(&snapshot, &verified, KeyKind::Device).await {
             Proven::Issued(issued) => {
                 let bound = BoundSession { id: snapshot.id(), key: *verified.key() };
                 self.goes_on(&self.devices.identifiers.seal(&bound)?, &session, &issued, number)
             }
-            Proven::Bound => {
+            Proven::Bound(_) => {
                 registry.event(SessionEvent::DeviceAlreadyBound(registry.session_ref(&session)));
                 Ok(status(StatusCode::FORBIDDEN))
             }
@@ -155,7 +61,7 @@ impl Call<'_> {
     }
 
     /// Prolongs a session, which is known by its identifier alone: some browsers send no cookie with it.
-    async fn refresh(&self) -> Answer {
+    pub(super) async fn refresh(&self) -> Answer {
         let registry = &self.site.registry;
         let named = fields::only(self.headers, &SEC_SECURE_SESSION_ID).and_then(token);
         let Some(identifier) =
@@ -170,7 +76,7 @@ impl Call<'_> {
         if registry.revocations.standing(&session, u64::MAX) == Standing::Revoked {
             return Ok(json(StatusCode::OK, ended(identifier)));
         }
-        let proof = match self.proof(&self.devices.refresh_url) {
+        let proof = match self.proof(KeyKind::Device, &self.devices.refresh_url) {
             Ok(Some(proof)) => proof,
             Ok(None) => return self.challenge(identifier, &session, 0),
             Err(error) => return Ok(self.refused(&session, error)),
@@ -196,7 +102,7 @@ impl Call<'_> {
             }
             Proven::Issued(issued) => self.goes_on(identifier, &session, &issued, number),
             Proven::Used { last } => self.challenge(identifier, &session, last),
-            Proven::Ended | Proven::Bound => Ok(json(StatusCode::OK, ended(identifier))),
+            Proven::Ended | Proven::Bound(_) => Ok(json(StatusCode::OK, ended(identifier))),
             Proven::Unavailable => Ok(unavailable()),
         }
     }
@@ -215,20 +121,6 @@ impl Call<'_> {
                 Some(admitted.shared()).filter(|snapshot| snapshot.has_subject())
             }
             Admission::Outdated(_) | Admission::Stale(_) | Admission::Rejected(..) => None,
-        }
-    }
-
-    /// The proof that came, taken apart; none if there is none.
-    fn proof(&self, url: &str) -> Result<Option<Proof<'_>>, ProofError> {
-        let mut sent = self.headers.get_all(&SECURE_SESSION_RESPONSE).iter();
-        match (sent.next(), sent.next()) {
-            (None, _) => Ok(None),
-            (Some(field), None) => {
-                let proof = Proof::read(token(field.as_bytes()).ok_or(ProofError::Malformed)?)?;
-                proof.is_for(url)?;
-                Ok(Some(proof))
-            }
-            (Some(_), Some(_)) => Err(ProofError::Malformed),
         }
     }
 
@@ -298,8 +190,7 @@ impl Call<'_> {
 
     /// The session stays as it is: who knows an identifier alone must not be able to end it.
     fn refused(&self, session: &StoredId, error: ProofError) -> Response<String> {
-        let registry = &self.site.registry;
-        registry.event(SessionEvent::DeviceProofRefused(registry.session_ref(session), error));
+        self.tell_refused(session, error);
         status(match error {
             // A registration only: at a refresh it makes the browser sign another one.
             ProofError::Challenge => StatusCode::FORBIDDEN,
@@ -307,25 +198,3 @@ impl Call<'_> {
         })
     }
 }
-
-fn status(status: StatusCode) -> Response<String> {
-    json(status, String::new())
-}
-
-fn json(status: StatusCode, body: String) -> Response<String> {
-    let is_empty = body.is_empty();
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Whether somebody is signed in must not be told by the time that another site's page measures.
-    headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(header::VARY, HeaderValue::from_static("Cookie"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if !is_empty {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    }
-    response
-}
-
-static RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

@@ -99,7 +99,7 @@ impl SessionLayer {
             Found::One(token) => Some(registry.tokens.authenticate(token, asking.now)),
             Found::Nothing | Found::Several => None,
         };
-        let is_bound = matches!(&token, Some(Ok(token)) if token.is_bound());
+        let is_bound = matches!(&token, Some(Ok(token)) if token.bound_to().is_some());
         let token = token.map(|token| token.is_ok());
         match (session, token) {
             _ if found.contains(&Found::Several) => CookieCause::Twice,
@@ -113,7 +113,7 @@ impl SessionLayer {
                         Admission::Rejected(_, Reason::Context(signal)) => CookieCause::OtherClient(signal),
                         Admission::Rejected(_, reason) => CookieCause::Ended(reason),
                         Admission::Stale(opened)
-                            if is_bound || opened.snapshot().fixed().strength.is_bound() =>
+                            if is_bound || opened.snapshot().fixed().bound_to().is_some() =>
                         {
                             CookieCause::Unproven
                         }

@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::Arc};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 
 use super::{
-    cross_site::{SEC_FETCH_MODE, SEC_FETCH_SITE, is_safe, is_subresource},
+    cross_site::{SEC_FETCH_DEST, SEC_FETCH_MODE, SEC_FETCH_SITE, is_safe, is_subresource},
     device::SECURE_SESSION_SKIPPED,
     fields,
     place::misplaced,
@@ -143,9 +143,22 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Whether somebody follows a link, or opens a page in another way.
+    /// Whether somebody follows a link, or opens a page in another way. Browsers that do not say so (Safari before 16.4) want HTML.
     pub(super) fn is_navigation(&self) -> bool {
-        *self.method == Method::GET && fields::has_one(self.headers, &SEC_FETCH_MODE, b"navigate")
+        let navigates = match fields::only(self.headers, &SEC_FETCH_MODE) {
+            Some(mode) => mode == b"navigate",
+            None => {
+                !self.headers.contains_key(&SEC_FETCH_MODE)
+                    && fields::only(self.headers, &header::ACCEPT)
+                        .is_some_and(|types| types.starts_with(b"text/html"))
+            }
+        };
+        *self.method == Method::GET && navigates
+    }
+
+    /// Whether a script of this site's own asks, and not a tag of a page.
+    pub(super) fn is_script_s(&self) -> bool {
+        self.asking.is_own && fields::has_one(self.headers, &SEC_FETCH_DEST, b"empty")
     }
 
     /// Why the browser could not refresh a bound session, by its own word.

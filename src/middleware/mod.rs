@@ -14,7 +14,8 @@
 //! outgoing  the application's cookies on the way out: policy, then seal
 //! response  our cookies and cache rules on the way out; manners is what the site chose there
 //! diagnosis  why a cookie did not arrive
-//! device    whether sessions are bound to devices; device_endpoints is what browsers speak to for it
+//! device    whether sessions are bound to keys; endpoints is the service for it, call one request to it:
+//!           device_endpoints is what browsers speak to, key_endpoint what the script speaks to that keeper serves
 //! jwks      the public keys of the renewal tokens
 //! ```
 
@@ -23,15 +24,19 @@ mod attached;
 mod auth_error;
 mod build;
 mod builder;
+mod call;
 mod client_address;
 mod config_error;
 mod cross_site;
 mod device;
 mod device_endpoints;
 mod diagnosis;
+mod endpoints;
 mod fields;
 mod incoming;
 mod jwks;
+mod keeper;
+mod key_endpoint;
 mod layer;
 mod manners;
 mod outgoing;
@@ -54,8 +59,8 @@ pub use cross_site::CrossSite;
 #[cfg(feature = "axum")]
 pub(crate) use cross_site::is_safe;
 pub use device::DeviceBinding;
-pub use device_endpoints::DeviceEndpoints;
 pub use diagnosis::{CookieCause, DiagnosisPage};
+pub use endpoints::DeviceEndpoints;
 pub use jwks::Jwks;
 pub use layer::SessionLayer;
 pub use manners::ClearSiteData;

@@ -58,7 +58,7 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
             Some(attach(asking, Some(issued.admitted), change))
         }
         Question::Renew { token, relation, moved_to, kind, stale, owed } => {
-            match registry.renew(&token, relation, moved_to, kind).await {
+            match registry.renew(&token, relation, moved_to, kind, None).await {
                 Renewal::Issued(issued) => {
                     let change = CookieChange::Set(issued.cookies);
                     Some(attach(asking, Some(issued.admitted), change))
@@ -68,21 +68,24 @@ pub(super) async fn ask(site: &Arc<Site>, mut asking: Asking, question: Question
                 }
                 // Its token does not say so yet: it was bound while this request was under way, or its browser has lost the
                 // token that does.
-                Renewal::Bound if owed.is_some() => Some(attach(asking, owed, CookieChange::None)),
-                Renewal::Bound => {
+                Renewal::Bound(_) if owed.is_some() => Some(attach(asking, owed, CookieChange::None)),
+                Renewal::Bound(_) => {
                     let id = registry.vault.stored_id_of(token.id());
                     registry.event(SessionEvent::Refused(registry.session_ref(&id), Reason::Unproven));
                     asking.keeps_cookies = !asking.is_own;
                     Some(attach(asking, None, CookieChange::None))
                 }
-                Renewal::Refused { for_now: true } | Renewal::Unavailable if owed.is_some() => {
+                Renewal::Refused { for_now: true } | Renewal::Unavailable | Renewal::ProofUsed { .. }
+                    if owed.is_some() =>
+                {
                     Some(attach(asking, owed, CookieChange::None))
                 }
                 Renewal::Refused { for_now } => {
                     asking.keeps_cookies = for_now;
                     Some(Attached::new(site, asking, None, CookieChange::None))
                 }
-                Renewal::Unavailable => {
+                // Without a proof none is used.
+                Renewal::Unavailable | Renewal::ProofUsed { .. } => {
                     let (fresh, grace) = (registry.timeouts.fresh, registry.outage.grace);
                     let admitted = admit_without_store(stale?, asking.now, fresh, grace)?;
                     let session = registry.session_ref(admitted.snapshot().stored_id());

@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
+use http::uri::PathAndQuery;
+
 use super::{attached::Attached, incoming::Incoming, question::Question};
 use crate::{
     cookie::{Found, find, near_miss},
+    dbsc::KeyKind,
     events::{CookieFault, SessionEvent},
     session::{
         Admission, Admitted, AuthenticToken, Challenged, ContextRelation, Opened, Reason, Snapshot, Standing,
@@ -25,6 +28,11 @@ pub(super) enum Judged {
     /// Answered without asking the application: load this again, so that your device proves itself. Whether the session cookie
     /// is to be lost first.
     Again(bool),
+    /// Answered without asking the application: the page that renews by the script's key is to come between. The address that
+    /// was asked for.
+    ByPage(String),
+    /// Answered without asking the application: renew by the script's key, then ask again.
+    Unsigned,
     /// Answered without asking the application: another site made the browser send it.
     Refused,
 }
@@ -78,7 +86,7 @@ impl Incoming<'_> {
         Judged::Ask(Box::new((self.noted().1, question)))
     }
 
-    /// Only its device renews this session. A browser that could not ask the device is to come again; one that has not tried,
+    /// Only its key renews this session. A browser that could not ask the device is to come again; one that has not tried,
     /// because a page of another site sent it here, is made to try; what is left is nobody, and its cookies stay.
     fn challenged(self, challenged: Challenged) -> Judged {
         let registry = &self.site.registry;
@@ -90,13 +98,30 @@ impl Incoming<'_> {
         if self.asking.speculative {
             return Judged::ComeAgain;
         }
-        let is_foreign = !self.asking.is_own;
-        if self.is_navigation() && self.site.devices.is_some() && (is_foreign || challenged.holds_cookie) {
-            return Judged::Again(challenged.holds_cookie);
+        let (is_foreign, holds_cookie) = (!self.asking.is_own, challenged.cookie.is_some());
+        let devices = self.site.devices.as_ref();
+        let goes_on = match challenged.cookie {
+            Some(KeyKind::Software) => devices.is_some_and(|devices| devices.software_keys),
+            Some(KeyKind::Device) => devices.is_some(),
+            None => devices.is_some() && is_foreign,
+        };
+        match challenged.cookie {
+            Some(KeyKind::Software) if goes_on && self.is_navigation() => {
+                let address = self.asking.path.as_ref().map_or("/", PathAndQuery::as_str);
+                return Judged::ByPage(address.to_owned());
+            }
+            _ if goes_on && self.is_navigation() => return Judged::Again(holds_cookie),
+            Some(KeyKind::Software) if goes_on && self.is_script_s() => {
+                if self.site.told.is_new((challenged.session, "unproven"), self.asking.now) {
+                    registry.event(SessionEvent::Refused(session, Reason::Unproven));
+                }
+                return Judged::Unsigned;
+            }
+            _ => {}
         }
         registry.event(SessionEvent::Refused(session, Reason::Unproven));
         // A request of the site's own that came without the cookie is of a browser that does not know the session any more.
-        self.keeps_cookies.set(self.site.devices.is_some() && (is_foreign || challenged.holds_cookie));
+        self.keeps_cookies.set(goes_on);
         self.attach(None)
     }
 
@@ -106,7 +131,7 @@ impl Incoming<'_> {
         !registry.outage.grace.is_zero()
             && (self.method.is_safe() || registry.outage.unsafe_methods)
             && relation.is_tolerated()
-            && !stale.snapshot().fixed().strength.is_bound()
+            && stale.snapshot().fixed().bound_to().is_none()
             && registry.standing(stale.snapshot()) == Standing::Clear
     }
 
@@ -160,11 +185,10 @@ impl Incoming<'_> {
             Found::One(value) => self.open(value),
             Found::Nothing | Found::Several => None,
         };
-        // Of a bound session: when its device has proven itself.
-        let proven_at = opened.as_ref().and_then(|opened| {
-            let fixed = opened.snapshot().fixed();
-            fixed.strength.is_bound().then_some(fixed.minted_at)
-        });
+        let bound_to = opened.as_ref().and_then(|opened| opened.snapshot().fixed().bound_to());
+        // Of a session that its browser refreshes: when its device has proven itself.
+        let proven_at = opened.as_ref().map(|opened| opened.snapshot().fixed().minted_at);
+        let proven_at = proven_at.filter(|_| bound_to == Some(KeyKind::Device));
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return self.admitted(admitted, token),
@@ -175,7 +199,7 @@ impl Incoming<'_> {
                 {
                     let at = registry.session_ref(&session);
                     registry.event(SessionEvent::Refused(at, Reason::Context(signal)));
-                    return Verdict::Challenge(Challenged { session, holds_cookie: true });
+                    return Verdict::Challenge(Challenged { session, cookie: bound_to });
                 }
                 Admission::Rejected(session, reason) => return Verdict::Reject(session, reason),
                 Admission::Stale(opened) => Some(opened),
@@ -190,7 +214,7 @@ impl Incoming<'_> {
         if let Some(stale) = stale {
             let session = *stale.snapshot().stored_id();
             return match proven_at {
-                Some(_) => Verdict::Challenge(Challenged { session, holds_cookie: true }),
+                Some(_) => Verdict::Challenge(Challenged { session, cookie: bound_to }),
                 None => Verdict::Reject(session, Reason::Expired),
             };
         }
@@ -235,8 +259,11 @@ impl Incoming<'_> {
         if registry.revocations.standing(&stored_id, u64::MAX) == Standing::Revoked {
             return Verdict::Reject(stored_id, Reason::Revoked);
         }
-        if authentic.is_bound() {
-            return Verdict::Challenge(Challenged { session: stored_id, holds_cookie: stale.is_some() });
+        let keyed = stale.map(|stale| stale.snapshot().fixed().bound_to());
+        if authentic.bound_to().is_some() || keyed == Some(Some(KeyKind::Software)) {
+            // A cookie from before the binding does not say who keeps the key.
+            let cookie = keyed.map(|kind| kind.unwrap_or(KeyKind::Device));
+            return Verdict::Challenge(Challenged { session: stored_id, cookie });
         }
         let relation = self.relation_to(authentic.context());
         if let ContextRelation::Rejected(signal) = relation {

@@ -1,5 +1,7 @@
 //! Our cookies, the policy for all others, and the cache rules, on the way out.
 
+use std::fmt::Write as _;
+
 use http::{
     HeaderValue, Response, StatusCode,
     header::{self, Entry, HeaderName},
@@ -7,7 +9,7 @@ use http::{
 
 use super::{
     attached::Attached,
-    device::{REGISTER_PATH, SECURE_SESSION_REGISTRATION},
+    device::{PAGE_PATH, PORTCULLIS_KEY, REGISTER_PATH, SECURE_SESSION_REGISTRATION},
     outgoing::police,
     site::Site,
 };
@@ -102,6 +104,35 @@ pub(super) fn interstitial<B: Default>(site: &Site, loses_cookie: bool) -> Respo
     }
     vary(&mut response, "Cookie");
     vary(&mut response, "Sec-Fetch-Site");
+    response
+}
+
+/// Sends a navigation by the page whose script renews the session and goes on to `address`.
+pub(super) fn by_page<B: Default>(address: &str) -> Response<B> {
+    let mut response = without_body(StatusCode::SEE_OTHER);
+    let mut to = format!("{PAGE_PATH}?to=");
+    for byte in address.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                to.push(char::from(byte))
+            }
+            other => {
+                let _ = write!(to, "%{other:02X}");
+            }
+        }
+    }
+    if let Ok(to) = HeaderValue::from_str(&to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    vary(&mut response, "Cookie");
+    response
+}
+
+/// The answer to a script whose session is to be renewed by its key first: come again, and the header says why.
+pub(super) fn unsigned<B: Default>() -> Response<B> {
+    let mut response = unavailable();
+    response.headers_mut().insert(&PORTCULLIS_KEY, HeaderValue::from_static("stale"));
+    vary(&mut response, "Cookie");
     response
 }
 

@@ -18,7 +18,7 @@ use super::{
     incoming::Incoming,
     question::{Question, ask},
     request::Judged,
-    response::{dress, interstitial, refused, unavailable},
+    response::{by_page, dress, interstitial, refused, unavailable, unsigned},
     site::Site,
 };
 use crate::{events::SessionEvent, store::Asking};
@@ -54,7 +54,7 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        if self.site.devices.is_some() && is_device_endpoint(request.uri().path()) {
+        if is_device_endpoint(self.site.devices.as_ref(), request.uri().path()) {
             // The endpoints look after themselves, wherever they are mounted.
             return ResponseFuture {
                 state: State::Running { inner: self.inner.call(request), attached: None },
@@ -83,6 +83,10 @@ where
                 let site = Arc::clone(&self.site);
                 State::Waiting { whole: Box::pin(async move { Ok(interstitial(&site, loses_cookie)) }) }
             }
+            Judged::ByPage(address) => {
+                State::Waiting { whole: Box::pin(async move { Ok(by_page(&address)) }) }
+            }
+            Judged::Unsigned => State::Waiting { whole: Box::pin(async { Ok(unsigned()) }) },
             Judged::Refused => State::Waiting { whole: Box::pin(async { Ok(refused()) }) },
         };
         ResponseFuture { state }

@@ -5,7 +5,7 @@
 //! binding        what must stay the same about a client, and what happens where it does not
 //! context        what a client shows, and whether it is still the same client; user_agent and hints read signals of it,
 //!                context_digest is what is kept of it
-//! device         the key inside a browser that a session is bound to
+//! device         the key that a session is bound to
 //! form_token     the token of a form
 //! snapshot       what the session cookie says
 //! strength       how strongly a session is tied to its user and client

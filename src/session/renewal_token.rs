@@ -5,7 +5,7 @@
 //! {"iss":origin,"aud":origin,"sid":…,"ses":…,"gen":n,"iat":s,"exp":s,"ctx":{…},"cnf":{"jkt":…},"jti":22 characters}
 //! ```
 //!
-//! `cnf` is there where the session is bound to a device (RFC 7800, RFC 7638 thumbprint): such a token renews nothing.
+//! `cnf` is there where the session is bound to a key (RFC 7800, RFC 7638 thumbprint): such a token alone renews nothing.
 //!
 //! `jti` is a MAC over header and payload up to itself. It is checked before anything is parsed, so a forged token costs
 //! a microsecond and not a signature check (400 µs). `exp` is for other readers and never decides here: an owner who
@@ -100,7 +100,7 @@ struct ReadClaims {
     sealed_id: Vec<u8>,
     generation: u64,
     context: ContextDigest,
-    is_bound: bool,
+    bound_to: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -125,8 +125,7 @@ struct Claims<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Confirmation<'a> {
-    #[serde(rename = "jkt")]
-    _jkt: &'a str,
+    jkt: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -242,7 +241,7 @@ impl RenewalTokens {
             sealed_id: base64url::decode(claims.ses.as_bytes()).ok_or(TokenError::Forged)?,
             generation: claims.r#gen,
             context: read_context(&claims.ctx).ok_or(TokenError::Forged)?,
-            is_bound: claims.cnf.is_some(),
+            bound_to: claims.cnf.map(|cnf| cnf.jkt.to_owned()),
         })
     }
 }
@@ -258,9 +257,9 @@ impl AuthenticToken<'_> {
         &self.claims.context
     }
 
-    /// Whether it says that the session is bound to a device.
-    pub(crate) const fn is_bound(&self) -> bool {
-        self.claims.is_bound
+    /// The thumbprint of the key that it says the session is bound to.
+    pub(crate) fn bound_to(&self) -> Option<&str> {
+        self.claims.bound_to.as_deref()
     }
 }
 

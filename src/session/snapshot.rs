@@ -18,6 +18,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     cookie::Unsealed,
+    dbsc::KeyKind,
     id::{SessionId, StoredId},
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct Fixed {
     pub(crate) context_changed: bool,
     /// It was issued to a page that asks by itself: the user's next request is still owed to the idle timeout.
     pub(crate) polled: bool,
+    /// A script's key alone renews it, however strong it is.
+    pub(crate) keyed: bool,
     pub(crate) epoch: u64,
     pub(crate) claims_version: u64,
     pub(crate) authenticated_at: Timestamp,
@@ -47,6 +50,17 @@ pub(crate) struct Fixed {
     pub(crate) fresh_until: Timestamp,
     pub(crate) ends_at: Timestamp,
     pub(crate) context: ContextDigest,
+}
+
+impl Fixed {
+    /// Who keeps the key that alone renews the session, if there is one, by the cookie's own word.
+    pub(crate) const fn bound_to(&self) -> Option<KeyKind> {
+        match self.strength {
+            Strength::Device => Some(KeyKind::Device),
+            _ if self.keyed => Some(KeyKind::Software),
+            _ => None,
+        }
+    }
 }
 
 /// An opened session cookie. Keeps the plaintext, which is wiped on drop, and points into it.
@@ -70,7 +84,8 @@ impl SnapshotParts<'_> {
             flag(self.subject.is_some(), HAS_SUBJECT)
                 | flag(fixed.remembered, REMEMBERED)
                 | flag(fixed.context_changed, CONTEXT_CHANGED)
-                | flag(fixed.polled, POLLED),
+                | flag(fixed.polled, POLLED)
+                | flag(fixed.keyed, KEYED),
         );
         out.byte(fixed.strength.to_byte());
         out.raw(&self.id.0);
@@ -104,6 +119,7 @@ impl Snapshot {
             remembered: flags & REMEMBERED != 0,
             context_changed: flags & CONTEXT_CHANGED != 0,
             polled: flags & POLLED != 0,
+            keyed: flags & KEYED != 0,
             epoch: reader.number()?,
             claims_version: reader.number()?,
             authenticated_at: Timestamp::from_millis(reader.number()?),
@@ -174,6 +190,7 @@ const HAS_SUBJECT: u8 = 1;
 const REMEMBERED: u8 = 2;
 const CONTEXT_CHANGED: u8 = 4;
 const POLLED: u8 = 8;
+const KEYED: u8 = 16;
 
 #[cfg(test)]
 #[path = "../../tests/unit/snapshot.rs"]

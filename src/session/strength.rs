@@ -9,31 +9,30 @@ pub enum Strength {
     Remembered,
     /// Bound to the client's context.
     Context,
+    /// Bound to a key that a script of the site keeps in the browser's storage: a copied cookie is worth nothing, a copied
+    /// profile is (see [`software_keys`](crate::middleware::SessionLayerBuilder::software_keys)).
+    SoftwareKey,
     /// Bound to a key that the browser keeps and cannot give away (Device Bound Session Credentials).
     Device,
 }
 
 impl Strength {
-    /// The name in lower case: `remembered`, `context`, `device`.
+    /// The name in lower case: `remembered`, `context`, `software_key`, `device`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Remembered => "remembered",
             Self::Context => "context",
+            Self::SoftwareKey => "software_key",
             Self::Device => "device",
         }
-    }
-
-    /// Whether the session renews by a key alone.
-    #[must_use]
-    pub const fn is_bound(self) -> bool {
-        matches!(self, Self::Device)
     }
 
     pub(super) const fn to_byte(self) -> u8 {
         match self {
             Self::Remembered => 1,
             Self::Context => 2,
+            Self::SoftwareKey => 3,
             Self::Device => 4,
         }
     }
@@ -42,6 +41,7 @@ impl Strength {
         match byte {
             1 => Some(Self::Remembered),
             2 => Some(Self::Context),
+            3 => Some(Self::SoftwareKey),
             4 => Some(Self::Device),
             _ => None,
         }
@@ -57,11 +57,13 @@ mod tests {
         for (strength, byte, name) in [
             (Strength::Remembered, 1, "remembered"),
             (Strength::Context, 2, "context"),
+            (Strength::SoftwareKey, 3, "software_key"),
             (Strength::Device, 4, "device"),
         ] {
             assert_eq!((strength.to_byte(), strength.name()), (byte, name));
             assert_eq!(Strength::from_byte(byte), Some(strength));
         }
-        assert_eq!((Strength::from_byte(0), Strength::from_byte(3)), (None, None));
+        assert_eq!((Strength::from_byte(0), Strength::from_byte(5)), (None, None));
+        assert!(Strength::Context < Strength::SoftwareKey && Strength::SoftwareKey < Strength::Device);
     }
 }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     binding::ContextSignal, context::ContextRelation, renewal_token::VerifiedRenewal, snapshot::Snapshot,
 };
-use crate::{clock::Timestamp, id::StoredId};
+use crate::{clock::Timestamp, dbsc::KeyKind, id::StoredId};
 
 /// Why a request with authentic credentials is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Reason {
     Mismatch,
     /// The token before, within the grace, from another client.
     Echo,
-    /// The session is bound to a device, whose proof did not come: a copied cookie, or a browser that has lost its key.
+    /// The session is bound to a key, whose proof did not come: a copied cookie, or a browser that has lost its key.
     Unproven,
     /// The session is bound to no device, though by now it should be.
     Unbound,
@@ -45,7 +45,7 @@ pub(crate) enum Verdict {
     Confirm(Admitted),
     /// The session cookie is not fresh, and a good renewal token came with it.
     Renew(VerifiedRenewal),
-    /// Authentic credentials of a session that only its device renews.
+    /// Authentic credentials of a session that only its key renews.
     Challenge(Challenged),
     /// Authentic credentials of this session that do not count; anonymous, with an event.
     Reject(StoredId, Reason),
@@ -53,12 +53,13 @@ pub(crate) enum Verdict {
     Unavailable,
 }
 
-/// Whose device is to prove itself.
+/// Whose key is to prove itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Challenged {
     pub(crate) session: StoredId,
-    /// Whether a session cookie came that does not count, and that the browser must lose before it refreshes.
-    pub(crate) holds_cookie: bool,
+    /// The session cookie that came, and does not count, if one came: who keeps the key, by its word. One of a session that
+    /// the browser refreshes must be lost before it does.
+    pub(crate) cookie: Option<KeyKind>,
 }
 
 /// A session cookie that opened: its seal holds. Whether it is fresh is not judged yet.
@@ -189,7 +190,7 @@ pub(crate) fn admit(
         return Admission::Stale(opened);
     }
     if standing == Standing::Outdated {
-        let is_bound = fixed.strength.is_bound();
+        let is_bound = fixed.bound_to().is_some();
         return if is_bound { Admission::Outdated(Admitted(opened.0)) } else { Admission::Stale(opened) };
     }
     Admission::Admitted(Admitted(opened.0))

@@ -3,6 +3,7 @@
 use super::row::{Row, RowKeeper};
 use crate::{
     clock::Timestamp,
+    dbsc::KeyKind,
     id::StoredId,
     session::{RotationOutcome, Timeouts},
 };
@@ -31,24 +32,38 @@ pub struct RotateRequest<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "a store must treat every kind")]
 pub enum Presented {
-    /// A renewal token of this generation. It renews no session that is bound to a device.
+    /// A renewal token of this generation. It renews no session that is bound to a key.
     Token(u64),
-    /// A device's proof: the key `x ‖ y` has answered the challenge of this number.
-    Proof {
-        /// The key, which must be the one that the session is bound to. A session that is bound to none is bound to it: the store
-        /// has lost writes, for only a session that was bound has an identifier under which a proof comes.
+    /// A renewal token of this generation, and beside it the script's key `x ‖ y`, which has answered the challenge of this
+    /// number. It renews a session that is bound to this very key, by the rotation table; one that is bound to none, as the
+    /// token alone does.
+    SignedToken {
+        /// The generation.
+        generation: u64,
+        /// The key.
         key: [u8; 64],
         /// The challenge, which must be newer than the last one that was answered.
         challenge: u64,
     },
-    /// A device's key to bind a session to that is bound to none; it has answered the challenge of this number.
+    /// A device's proof: the key `x ‖ y` has answered the challenge of this number.
+    Proof {
+        /// The key, which must be the one that the session is bound to. A session that is bound to none, or to a script's, is
+        /// bound to it: the store has lost writes, for only a session that was bound has an identifier under which a proof comes.
+        key: [u8; 64],
+        /// The challenge, which must be newer than the last one that was answered.
+        challenge: u64,
+    },
+    /// A key to bind a session to that is bound to none; it has answered the challenge of this number. A device's takes the
+    /// place of a script's.
     Device {
+        /// Who keeps it.
+        kind: KeyKind,
         /// The key.
         key: [u8; 64],
         /// The challenge.
         challenge: u64,
     },
-    /// A new authentication of the user of a session that is bound to a device.
+    /// A new authentication of the user of a session that is bound to a key.
     Authentication,
 }
 
@@ -74,14 +89,15 @@ pub enum RotateAnswer {
         /// The instant of the step, of the store's clock.
         now: Timestamp,
     },
-    /// A token of a session that only its device renews, or a device for a session that has one. Nothing is changed.
-    Bound,
+    /// A token of a session that only its key renews, or another key for a session that has one, of this kind. Nothing is
+    /// changed.
+    Bound(KeyKind),
     /// A proof over a challenge at or below the last one that was answered. Nothing is changed.
     ProofUsed {
         /// The number of the last one.
         last: u64,
     },
-    /// A proof, a device or an authentication was taken: the row after it, and the instant of the step.
+    /// A proof, a key or an authentication was taken: the row after it, and the instant of the step.
     Taken {
         /// The row after it.
         row: Row,

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::{
     clock::Timestamp,
     crypto::RandomError,
+    dbsc::KeyKind,
     id::{StoredId, SubjectKey},
     session::{Device, Rotation},
 };
@@ -55,10 +56,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the longer pair of timeouts holds: the user asked to be remembered, or a key keeps the session.
+    /// Whether the longer pair of timeouts holds: the user asked to be remembered, or a device's key keeps the session.
     #[must_use]
     pub const fn is_long(&self) -> bool {
-        self.remembered || self.device.is_some()
+        let is_devices = matches!(&self.device, Some(device) if matches!(device.kind, KeyKind::Device));
+        self.remembered || is_devices
     }
 }
 

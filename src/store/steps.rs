@@ -7,6 +7,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     crypto::RandomError,
+    dbsc::KeyKind,
     id::StoredId,
     session::{Device, RotationOutcome, rotate},
 };
@@ -55,14 +56,26 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
     if let Some(since) = row.superseded_at {
         return keep(RotateAnswer::Superseded { late: now >= since + request.timeouts.grace });
     }
-    let generation = match (request.presented, &row.device) {
-        (Presented::Token(generation), None) => generation,
-        (Presented::Token(_), Some(_)) => return keep(RotateAnswer::Bound),
+    let (generation, device) = match (request.presented, &row.device) {
+        (Presented::Token(generation) | Presented::SignedToken { generation, .. }, None) => {
+            (generation, None)
+        }
+        (Presented::SignedToken { generation, key, challenge }, Some(device)) if device.is_script_s(&key) => {
+            if challenge <= device.challenge {
+                return keep(RotateAnswer::ProofUsed { last: device.challenge });
+            }
+            let proven = Device { challenge, proven_at: now, confirmed: true, ..**device };
+            (generation, Some(Box::new(proven)))
+        }
+        (Presented::Token(_) | Presented::SignedToken { .. }, Some(device)) => {
+            return keep(RotateAnswer::Bound(device.kind));
+        }
         _ => return device_step(request, row, now),
     };
     let (outcome, rotation) =
         rotate(&row.rotation, generation, now, request.timeouts.grace, request.same_client);
-    let mut after = Row { rotation, ..row.clone() };
+    let proven = device.is_some();
+    let mut after = Row { rotation, device, ..row.clone() };
     let judged = |row: &Row| RotateAnswer::Judged { outcome, row: row.clone(), now };
     match outcome {
         RotationOutcome::Reuse => Ok(RotateStep { answer: judged(row), change: RowChange::Revoke }),
@@ -78,11 +91,13 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
             })
         }
         _ if request.upgrade => keep(RotateAnswer::Upgrade(None)),
-        // The last renewal was of a page that asks by itself; this is the user.
+        // The last renewal was of a page that asks by itself, and this is the user; or there is a proof to note.
         RotationOutcome::Young | RotationOutcome::Echo
-            if request.active && row.rotation.rotated_at > row.renewed_at =>
+            if proven || (request.active && row.rotation.rotated_at > row.renewed_at) =>
         {
-            prolong(&mut after, request, now);
+            if request.active && row.rotation.rotated_at > row.renewed_at {
+                prolong(&mut after, request, now);
+            }
             request.keeper.sign(&request.id, &mut after);
             Ok(RotateStep { answer: judged(&after), change: RowChange::Write(Box::new(after)) })
         }
@@ -101,32 +116,52 @@ pub fn rotate_row(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Res
     }
 }
 
-/// What a device does to its session, and a new authentication of its user.
+/// What a key does to its session without a token, and a new authentication of the user.
 fn device_step(request: &RotateRequest<'_>, row: &Row, now: Timestamp) -> Result<RotateStep, RandomError> {
     let keep = |answer| Ok(RotateStep { answer, change: RowChange::Keep });
     let mut after = row.clone();
-    let absolute = request.timeouts.absolute_of(true);
-    match (request.presented, &mut after.device) {
-        // A proof for a session without a key: the store has lost that it was bound; the seal of its identifier has not.
-        (Presented::Device { key, challenge } | Presented::Proof { key, challenge }, device @ None) => {
-            *device = Some(Box::new(Device { key, challenge, proven_at: now, confirmed: false }));
-            // An end that the application has set stands.
-            if row.ends_at == row.authenticated_at + request.timeouts.absolute_of(row.remembered) {
-                after.ends_at = row.authenticated_at + absolute;
+    let bound = match request.presented {
+        Presented::Device { kind, key, challenge } => {
+            match &row.device {
+                // The answer that bound it was lost.
+                Some(device) if kind == KeyKind::Software && device.is_script_s(&key) => {
+                    return keep(RotateAnswer::ProofUsed { last: device.challenge });
+                }
+                // What the browser does by itself is the better of the two, and comes later where a page is quicker.
+                Some(device) if kind == KeyKind::Software || device.kind == KeyKind::Device => {
+                    return keep(RotateAnswer::Bound(device.kind));
+                }
+                _ => {}
             }
+            Some(Device { kind, key, challenge, proven_at: now, confirmed: false })
         }
-        (Presented::Device { .. }, Some(_)) => return keep(RotateAnswer::Bound),
-        (Presented::Proof { key, challenge }, Some(device)) if device.key == key => {
-            if challenge <= device.challenge {
+        Presented::Proof { key, challenge } => match &row.device {
+            Some(device) if device.kind == KeyKind::Device && device.key != key => {
+                return keep(RotateAnswer::Gone);
+            }
+            Some(device) if device.kind == KeyKind::Device && challenge <= device.challenge => {
                 return keep(RotateAnswer::ProofUsed { last: device.challenge });
             }
-            **device = Device { key, challenge, proven_at: now, confirmed: true };
-        }
-        (Presented::Authentication, Some(_)) => {
+            // A proof for a session without its key: the store has lost that it was bound; the seal of its identifier has not.
+            device => {
+                let confirmed = device.as_ref().is_some_and(|device| device.kind == KeyKind::Device);
+                Some(Device { kind: KeyKind::Device, key, challenge, proven_at: now, confirmed })
+            }
+        },
+        Presented::Authentication if row.device.is_some() => {
             after.authenticated_at = now;
-            after.ends_at = now + absolute;
+            after.ends_at = now + request.timeouts.absolute_of(row.is_long());
+            None
         }
         _ => return keep(RotateAnswer::Gone),
+    };
+    if let Some(device) = bound {
+        after.device = Some(Box::new(device));
+        // The longer end of a device; one that the application has set stands.
+        let absolute = |long| row.authenticated_at + request.timeouts.absolute_of(long);
+        if after.is_long() && !row.is_long() && row.ends_at == absolute(false) {
+            after.ends_at = absolute(true);
+        }
     }
     if !request.keeper.edit(&request.id, &mut after, now)? {
         return keep(RotateAnswer::Tampered);

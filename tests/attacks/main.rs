@@ -47,6 +47,7 @@ mod manners;
 mod parsers;
 mod races;
 mod replay;
+mod software_keys;
 mod thieves;
 mod tools;
 

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::{
-    driver::{Kind, poll},
+    driver::poll,
     jar::RENEWAL,
     seen::Request,
-    stage::{APP, DESK, OTHER, Stage, play_on},
+    stage::{APP, DESK, OTHER, Stage},
 };
 
-crate::in_browser!(on_chromium BindingChromium:
+crate::in_browser!(on_chromium BindingChromium with OFFERS;
     a_login_is_bound_and_goes_on_by_its_key,
     fifty_requests_at_once_wait_for_one_refresh,
     a_copied_jar_is_dead_when_its_cookie_is,
@@ -20,20 +20,23 @@ crate::in_browser!(on_chromium BindingChromium:
     a_new_authentication_keeps_the_key,
 );
 
-crate::in_browser!(on_rationed_chromium RationedChromium:
+crate::in_browser!(on_rationed_chromium RationedChromium with OFFERS;
     a_browser_that_may_not_sign_is_not_signed_out,
 );
 
+crate::in_browser!(on_firefox Firefox with OFFERS;
+    a_browser_that_cannot_bind_goes_on_without,
+);
+
+const OFFERS: &[&str] = &["--device-binding", "offer"];
+
 /// A browser without keys goes on as ever.
-#[test]
-fn a_browser_that_cannot_bind_goes_on_without() {
-    play_on(Kind::Firefox, true, |stage| {
-        stage.sign_in("alice");
-        stage.pass(301);
-        assert_eq!(stage.who().as_deref(), Some("alice"));
-        assert_eq!(strength(stage), "context");
-        assert!(requests(stage, "POST", REGISTER).is_empty());
-    });
+fn a_browser_that_cannot_bind_goes_on_without(stage: &mut Stage) {
+    stage.sign_in("alice");
+    stage.pass(301);
+    assert_eq!(stage.who().as_deref(), Some("alice"));
+    assert_eq!(strength(stage), "context");
+    assert!(requests(stage, "POST", REGISTER).is_empty());
 }
 
 /// Chromium binds no cookie of the other prefix.
@@ -52,7 +55,7 @@ fn sign_in(stage: &mut Stage, user: &str) {
     stage.seen.forget();
 }
 
-fn requests(stage: &Stage, method: &str, path: &str) -> Vec<Request> {
+pub(crate) fn requests(stage: &Stage, method: &str, path: &str) -> Vec<Request> {
     stage.seen.all().into_iter().filter(|seen| seen.method == method && seen.path == path).collect()
 }
 
@@ -61,7 +64,7 @@ fn strength(stage: &mut Stage) -> String {
     strength_here(stage)
 }
 
-fn strength_here(stage: &mut Stage) -> String {
+pub(crate) fn strength_here(stage: &mut Stage) -> String {
     let script = "const answer = await fetch('/'); return (await answer.json()).strength;";
     stage.browser.run(script).as_str().unwrap_or_default().to_owned()
 }

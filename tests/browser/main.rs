@@ -41,6 +41,7 @@ mod other_sites;
 mod preloading;
 mod siblings;
 mod sign_in;
+mod software_key;
 
 use std::io::Write as _;
 
@@ -54,13 +55,21 @@ macro_rules! in_every_browser {
 }
 pub(crate) use in_every_browser;
 
-/// The same for one browser.
+/// The same for one browser, whose application may be started with flags.
 macro_rules! in_browser {
     ($module:ident $kind:ident: $($story:ident),* $(,)?) => {
         mod $module {
             $(#[test]
             fn $story() {
-                $crate::stage::play($crate::driver::Kind::$kind, super::$story);
+                $crate::stage::play_with($crate::driver::Kind::$kind, &[], super::$story);
+            })*
+        }
+    };
+    ($module:ident $kind:ident with $flags:ident; $($story:ident),* $(,)?) => {
+        mod $module {
+            $(#[test]
+            fn $story() {
+                $crate::stage::play_with($crate::driver::Kind::$kind, super::$flags, super::$story);
             })*
         }
     };

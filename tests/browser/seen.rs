@@ -50,6 +50,11 @@ impl Seen {
             .collect()
     }
 
+    /// How many requests to other sites were answered so far.
+    pub(crate) fn elsewhere(&self) -> usize {
+        self.so_far().iter().filter(|request| request.host != HOST).count()
+    }
+
     /// Waits until the application has answered such a request.
     pub(crate) fn wait(&self, method: &str, path: &str) -> Request {
         let found =

@@ -35,13 +35,9 @@ pub(crate) struct Stage {
     runtime: Runtime,
 }
 
-/// Plays a story in a browser. Outside `tests/browsers`, or without that browser, it is left out.
-pub(crate) fn play(kind: Kind, story: fn(&mut Stage)) {
-    play_on(kind, false, story);
-}
-
-/// The same; the application may offer to bind sessions to a browser that cannot.
-pub(crate) fn play_on(kind: Kind, offers: bool, story: fn(&mut Stage)) {
+/// Plays a story in a browser, with these flags of the application beside the usual ones. Outside `tests/browsers`, or without
+/// that browser, it is left out.
+pub(crate) fn play_with(kind: Kind, flags: &'static [&str], story: fn(&mut Stage)) {
     let Some(folder) = folder() else { return };
     if kind.missing().is_some() {
         return;
@@ -50,9 +46,7 @@ pub(crate) fn play_on(kind: Kind, offers: bool, story: fn(&mut Stage)) {
     let runtime = Runtime::new().expect("a runtime");
     let pages = Pages::start(&runtime);
     pages.put(DESK, "desk", &[]);
-    let flags = Flags::memory().with(&["--listen", "127.0.0.1:3000"]);
-    let binds = matches!(kind, Kind::BindingChromium | Kind::RationedChromium) || offers;
-    let lab = Lab::start(&if binds { flags.with(&["--device-binding", "offer"]) } else { flags });
+    let lab = Lab::start(&Flags::memory().with(&["--listen", "127.0.0.1:3000"]).with(flags));
     let seen = Seen::new(&folder);
     let mut stage = Stage { browser: Browser::start(kind, &folder), lab, seen, pages, runtime };
     let played = catch_unwind(AssertUnwindSafe(|| story(&mut stage)));
@@ -144,8 +138,10 @@ impl Stage {
 
     /// What the open page says, which is plain text.
     pub(crate) fn text(&mut self) -> String {
-        let text = self.browser.run("return document.querySelector('pre').textContent");
-        text.as_str().expect("a text").to_owned()
+        // Another page may come first.
+        let text = "const page = document.querySelector('pre'); return page && page.textContent";
+        let text = poll(|| Some(self.browser.try_run(text).ok()?.as_str()?.to_owned()));
+        text.expect("a text")
     }
 
     /// What a script of the open page sees of cookies.

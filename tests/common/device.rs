@@ -46,16 +46,26 @@ impl Device {
 
     /// The proof with which it asks to be bound.
     pub(crate) fn registration(&self, challenge: &str) -> String {
+        self.sign(&self.header("dbsc+jwt"), challenge)
+    }
+
+    /// The header of a proof of this type that brings its key.
+    fn header(&self, kind: &str) -> String {
         let point = self.key.verifying_key().to_sec1_point(false);
         let coordinate = |bytes: &[u8]| BASE64.encode_to_string(bytes);
         let (x, y) = (coordinate(point.x().expect("x")), coordinate(point.y().expect("y")));
         let jwk = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
-        self.sign(&format!(r#"{{"alg":"ES256","jwk":{jwk},"typ":"dbsc+jwt"}}"#), challenge)
+        format!(r#"{{"alg":"ES256","jwk":{jwk},"typ":"{kind}"}}"#)
     }
 
     /// The proof with which it refreshes.
     pub(crate) fn proof(&self, challenge: &str) -> String {
         self.sign(r#"{"alg":"ES256","typ":"dbsc+jwt"}"#, challenge)
+    }
+
+    /// The proof of a script's key, to bind it as to renew by it.
+    pub(crate) fn by_script(&self, challenge: &str) -> String {
+        self.sign(&self.header("portcullis-key+jwt"), challenge)
     }
 
     /// Signs `challenge` under any header.

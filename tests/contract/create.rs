@@ -1,6 +1,7 @@
 //! What is promised of `create`, alone and in the place of another session.
 
 use portcullis::{
+    dbsc::KeyKind,
     id::StoredId,
     session::{Device, Rotation},
     store::{
@@ -27,6 +28,7 @@ pub(crate) async fn a_created_session_is_loaded_with_its_row_and_fields(stage: S
         upgrades: 2,
         remembered: true,
         device: Some(Box::new(Device {
+            kind: KeyKind::Software,
             key: [7; 64],
             challenge: 8,
             proven_at: now + 4 * MILLI,

@@ -1,6 +1,7 @@
 //! What is promised of `rotate` where a device is presented: it binds once, renews alone, and answers each challenge once.
 
 use portcullis::{
+    dbsc::KeyKind,
     session::Device,
     store::{Presented, RotateAnswer, RotateRequest, Row},
 };
@@ -17,7 +18,7 @@ fn present(presented: Presented) -> RotateRequest<'static> {
 }
 
 fn bind(challenge: u64) -> RotateRequest<'static> {
-    present(Presented::Device { key: KEY, challenge })
+    present(Presented::Device { kind: KeyKind::Device, key: KEY, challenge })
 }
 
 fn prove(challenge: u64) -> RotateRequest<'static> {
@@ -46,7 +47,7 @@ pub(crate) async fn a_device_is_bound_once_and_lengthens_its_session(stage: Stag
     stage.clock.advance(MILLI);
     let now = stage.now();
     let row = taken(&stage, bind(5)).await;
-    let device = Device { key: KEY, challenge: 5, proven_at: now, confirmed: false };
+    let device = Device { kind: KeyKind::Device, key: KEY, challenge: 5, proven_at: now, confirmed: false };
     let ends_at = before.authenticated_at + 2 * REMEMBERED_IDLE;
     let sealed = [before.sealed.clone(), edit_mark(before.renewed_at, now).to_vec()].concat();
     let wanted = Row {
@@ -58,9 +59,9 @@ pub(crate) async fn a_device_is_bound_once_and_lengthens_its_session(stage: Stag
         ..before
     };
     assert_eq!(row, signed(&id(1), wanted));
-    refused(&stage, bind(9), RotateAnswer::Bound).await;
-    let other = present(Presented::Device { key: [8; 64], challenge: 9 });
-    refused(&stage, other, RotateAnswer::Bound).await;
+    refused(&stage, bind(9), RotateAnswer::Bound(KeyKind::Device)).await;
+    let other = present(Presented::Device { kind: KeyKind::Device, key: [8; 64], challenge: 9 });
+    refused(&stage, other, RotateAnswer::Bound(KeyKind::Device)).await;
 }
 
 pub(crate) async fn an_end_that_the_application_has_set_stands_when_a_device_is_bound(stage: Stage) {
@@ -77,7 +78,7 @@ pub(crate) async fn a_bound_session_is_renewed_by_its_device_alone(stage: Stage)
     for upgrade in [false, true] {
         for generation in [issued, issued + 1, issued - 1, 1] {
             let token = RotateRequest { upgrade, ..renewal(id(1), generation) };
-            refused(&stage, token, RotateAnswer::Bound).await;
+            refused(&stage, token, RotateAnswer::Bound(KeyKind::Device)).await;
         }
     }
     let stranger = present(Presented::Proof { key: [8; 64], challenge: 6 });
@@ -86,7 +87,7 @@ pub(crate) async fn a_bound_session_is_renewed_by_its_device_alone(stage: Stage)
     let row = taken(&stage, prove(6)).await;
     assert_eq!(
         row.device.as_deref(),
-        Some(&Device { key: KEY, challenge: 6, proven_at: now, confirmed: true })
+        Some(&Device { kind: KeyKind::Device, key: KEY, challenge: 6, proven_at: now, confirmed: true })
     );
     assert_eq!((row.renewed_at, row.deadline), (now, now + REMEMBERED_IDLE));
     assert_eq!(row.rotation.issued, issued);
@@ -96,7 +97,8 @@ pub(crate) async fn a_bound_session_is_renewed_by_its_device_alone(stage: Stage)
 pub(crate) async fn a_proof_binds_again_what_the_store_has_lost(stage: Stage) {
     stage.create(id(1), stage.row_of(subject(1))).await;
     let row = taken(&stage, prove(6)).await;
-    let device = Device { key: KEY, challenge: 6, proven_at: stage.now(), confirmed: false };
+    let device =
+        Device { kind: KeyKind::Device, key: KEY, challenge: 6, proven_at: stage.now(), confirmed: false };
     assert_eq!(row.device.as_deref(), Some(&device));
     refused(&stage, prove(6), RotateAnswer::ProofUsed { last: 6 }).await;
 }
@@ -129,7 +131,7 @@ pub(crate) async fn of_two_who_answer_one_challenge_at_once_one_is_taken(stage: 
     assert_eq!(takers, 1, "{answers:?}");
     stage.create(id(2), stage.row_of(subject(1))).await;
     let key = |at: u8| RotateRequest {
-        presented: Presented::Device { key: [at; 64], challenge: 1 },
+        presented: Presented::Device { kind: KeyKind::Device, key: [at; 64], challenge: 1 },
         ..renewal(id(2), 0)
     };
     let mut at = 0;

@@ -35,6 +35,7 @@ mod rotate;
 #[cfg(feature = "sqlite")]
 #[path = "../common/scratch.rs"]
 mod scratch;
+mod software_key;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stage;
@@ -118,6 +119,14 @@ macro_rules! hold_to_contract {
                     a_new_authentication_of_a_bound_session_keeps_its_device,
                     a_session_that_is_over_is_bound_and_renewed_by_nobody,
                     a_row_that_was_changed_takes_no_device,
+                }
+                software_key {
+                    a_script_s_key_is_bound_once_and_lengthens_nothing,
+                    a_token_beside_a_script_s_key_renews_by_the_table,
+                    a_device_s_key_takes_the_place_of_a_script_s,
+                    a_device_s_proof_takes_the_place_of_a_script_s_key,
+                    a_signed_token_binds_nothing,
+                    a_new_authentication_keeps_a_script_s_key,
                 }
                 end {
                     a_session_is_over_exactly_at_its_deadline,

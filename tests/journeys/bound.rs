@@ -83,7 +83,7 @@ async fn bound(stage: &Stage) -> (Browser, Device) {
 }
 
 /// Takes an offer, as a browser does by itself.
-async fn bind(browser: &mut Browser, offer: &Offer) -> Device {
+pub(crate) async fn bind(browser: &mut Browser, offer: &Offer) -> Device {
     let mut device = Device::new(7);
     let answer = register(browser, &device.registration(&offer.challenge)).await;
     browser.take(&answer);
@@ -91,11 +91,11 @@ async fn bind(browser: &mut Browser, offer: &Offer) -> Device {
     device
 }
 
-async fn ask(browser: &Browser, path: &'static str, fields: &[(&'static str, &str)]) -> Answer {
+pub(crate) async fn ask(browser: &Browser, path: &'static str, fields: &[(&'static str, &str)]) -> Answer {
     let endpoints = browser.stage.layer.device_endpoints();
     let app = Router::new()
         .route("/", any(who))
-        .nest_service("/portcullis/device", endpoints)
+        .nest_service("/portcullis", endpoints)
         .layer(browser.stage.layer.clone());
     let mut request = browser.request(Method::POST);
     *request.uri_mut() = http::Uri::from_static(path);
@@ -107,7 +107,7 @@ async fn ask(browser: &Browser, path: &'static str, fields: &[(&'static str, &st
     answer
 }
 
-async fn register(browser: &Browser, proof: &str) -> Answer {
+pub(crate) async fn register(browser: &Browser, proof: &str) -> Answer {
     ask(browser, "/portcullis/device/register", &[("secure-session-response", proof)]).await
 }
 
@@ -118,7 +118,7 @@ async fn present(browser: &Browser, identifier: &str, proof: Option<&str>) -> An
 }
 
 /// What a browser does when its cookie is gone or soon will be.
-async fn refresh(browser: &mut Browser, device: &mut Device) {
+pub(crate) async fn refresh(browser: &mut Browser, device: &mut Device) {
     let answer = present(browser, &device.identifier, Some(&device.proof(&device.challenge))).await;
     browser.take(&answer);
     device.take(&answer.ok(), &answer.field("secure-session-challenge"));
@@ -372,7 +372,7 @@ async fn a_silent_store_ends_nothing(stage: Stage) {
     stage.store.comes_back();
 }
 
-fn navigation(browser: &Browser, from: &str) -> Browser {
+pub(crate) fn navigation(browser: &Browser, from: &str) -> Browser {
     browser.with_field("sec-fetch-mode", "navigate").with_field("sec-fetch-site", from)
 }
 
@@ -680,7 +680,7 @@ async fn the_endpoints_answer_their_own_browser_alone(stage: Stage) {
     assert!(answer.ok().contains(r#""allowed_refresh_initiators":["idp.example","*.partner.example"]"#));
     let mut get = alice.request(Method::GET);
     *get.uri_mut() = http::Uri::from_static("/portcullis/device/refresh");
-    let app = Router::new().nest_service("/portcullis/device", stage.layer.device_endpoints());
+    let app = Router::new().nest_service("/portcullis", stage.layer.device_endpoints());
     assert_eq!(crate::browser::answer(app, get).await.status, StatusCode::METHOD_NOT_ALLOWED);
 }
 

@@ -81,6 +81,7 @@ mod renewal;
 mod rotation;
 mod sealed_cookies;
 mod secrets;
+mod software_key;
 mod special_requests;
 mod staying_in;
 mod tower_sessions;

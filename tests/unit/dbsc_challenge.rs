@@ -17,7 +17,9 @@ fn a_challenge_is_of_one_session_one_use_and_one_time() {
     assert_eq!(open(&one, Use::Refresh, now.before(LEEWAY)), Some(now.as_millis()));
     assert_eq!(open(&one, Use::Refresh, now.before(LEEWAY).offset_by(-1)), None, "from the future");
     assert_eq!(open(&other, Use::Refresh, now), None, "another session");
-    assert_eq!(open(&one, Use::Registration, now), None, "another use");
+    for other_use in [Use::Registration, Use::KeyRegistration, Use::KeyRenewal] {
+        assert_eq!(open(&one, other_use, now), None, "another use");
+    }
     let elsewhere = Challenges::new(&ring, "https://b.example.com");
     assert_eq!(elsewhere.open(text.as_bytes(), &one, Use::Refresh, now, lifetime), None);
     for at in 0..text.len() {

@@ -30,11 +30,11 @@ fn every_request_of_a_real_browser_is_judged_right() {
         };
         let token = crate::dbsc::token(token.as_bytes()).expect("a token");
         if request["jwt_header"]["alg"] != "ES256" {
-            assert_eq!(Proof::read(token).err(), Some(ProofError::Algorithm), "{request}");
+            assert_eq!(Proof::read(token, KeyKind::Device).err(), Some(ProofError::Algorithm), "{request}");
             other += 1;
             continue;
         }
-        let proof = Proof::read(token).expect("a proof");
+        let proof = Proof::read(token, KeyKind::Device).expect("a proof");
         assert_eq!(proof.challenge(), request["jwt_payload"]["jti"].as_str().unwrap().as_bytes());
         if let Some(audience) = request["jwt_payload"]["aud"].as_str() {
             assert_eq!(proof.is_for(audience), Ok(()));
@@ -87,9 +87,12 @@ fn what_is_no_proof_is_refused_before_any_signature_is_checked() {
     let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"}}"#);
     let header = format!(r#"{{"alg":"ES256","jwk":{jwk},"typ":"dbsc+jwt"}}"#);
     let good = proof(&header, r#"{"jti":"c"}"#);
-    assert!(Proof::read(good.as_bytes()).unwrap().introduces(1).is_ok());
+    assert!(Proof::read(good.as_bytes(), KeyKind::Device).unwrap().introduces(1).is_ok());
     let older = proof(&header, r#"{"aud":"x","iat":1,"jti":"c","key":{},"sub":"s"}"#);
-    assert!(Proof::read(older.as_bytes()).unwrap().introduces(1).is_ok(), "of an older draft");
+    assert!(
+        Proof::read(older.as_bytes(), KeyKind::Device).unwrap().introduces(1).is_ok(),
+        "of an older draft"
+    );
     for (header, payload, error) in [
         (r#"{"alg":"ES256","typ":"jwt"}"#, r#"{"jti":"c"}"#, ProofError::Type),
         (r#"{"alg":"none","typ":"dbsc+jwt"}"#, r#"{"jti":"c"}"#, ProofError::Algorithm),
@@ -102,8 +105,13 @@ fn what_is_no_proof_is_refused_before_any_signature_is_checked() {
         (r#"{"alg":"ES256","typ":"dbsc+jwt"}"#, "", ProofError::Malformed),
         (r#"{"typ":"dbsc+jwt"}"#, r#"{"jti":"c"}"#, ProofError::Malformed),
     ] {
-        let read = Proof::read(proof(header, payload).as_bytes()).map(|_| ());
+        let read = Proof::read(proof(header, payload).as_bytes(), KeyKind::Device).map(|_| ());
         assert_eq!(read, Err(error), "{header} {payload}");
+    }
+    let by_script = proof(r#"{"alg":"ES256","typ":"portcullis-key+jwt"}"#, r#"{"jti":"c"}"#);
+    assert!(Proof::read(by_script.as_bytes(), KeyKind::Software).is_ok());
+    for (token, kind) in [(&by_script, KeyKind::Device), (&good, KeyKind::Software)] {
+        assert_eq!(Proof::read(token.as_bytes(), kind).err(), Some(ProofError::Type), "one for the other");
     }
     for (jwk, why) in [
         (jwk.replace("P-256", "P-384"), "another curve"),
@@ -115,7 +123,7 @@ fn what_is_no_proof_is_refused_before_any_signature_is_checked() {
         let header = format!(r#"{{"alg":"ES256","jwk":{jwk},"typ":"dbsc+jwt"}}"#);
         let token = proof(&header, r#"{"jti":"c"}"#);
         assert_eq!(
-            Proof::read(token.as_bytes()).unwrap().introduces(1).err(),
+            Proof::read(token.as_bytes(), KeyKind::Device).unwrap().introduces(1).err(),
             Some(ProofError::Key),
             "{why}"
         );
@@ -123,10 +131,10 @@ fn what_is_no_proof_is_refused_before_any_signature_is_checked() {
     for bad in
         ["", "a", "a.b", "a.b.c", "....", &format!("{good}."), &"a.b.c".repeat(1000), &format!("={good}")]
     {
-        assert_eq!(Proof::read(bad.as_bytes()).err(), Some(ProofError::Malformed), "{bad}");
+        assert_eq!(Proof::read(bad.as_bytes(), KeyKind::Device).err(), Some(ProofError::Malformed), "{bad}");
     }
     let short = good.split_at(good.len() - 1).0;
-    let signature = Proof::read(short.as_bytes()).unwrap().introduces(1).err();
+    let signature = Proof::read(short.as_bytes(), KeyKind::Device).unwrap().introduces(1).err();
     assert_eq!(signature, Some(ProofError::Signature), "a signature cut short");
     assert!(ProofError::Audience.to_string().contains("another address"));
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::dbsc::KeyKind;
 
 fn row() -> Row {
     let at = Timestamp::from_millis;
@@ -17,7 +18,13 @@ fn row() -> Row {
         claims_version: 15,
         upgrades: 16,
         remembered: true,
-        device: Some(Box::new(Device { key: [20; 64], challenge: 21, proven_at: at(22), confirmed: true })),
+        device: Some(Box::new(Device {
+            kind: KeyKind::Device,
+            key: [20; 64],
+            challenge: 21,
+            proven_at: at(22),
+            confirmed: true,
+        })),
         key: [17; 4],
         sealed: vec![18; 40],
         mac: [19; 16],

@@ -1,7 +1,7 @@
 //! Snapshot and private part from inside: they round-trip, and no truncation or foreign version makes them panic.
 
 use super::*;
-use crate::{cookie::SealedCookie, crypto::KeyRing, session::Private};
+use crate::{cookie::SealedCookie, crypto::KeyRing, dbsc::KeyKind, session::Private};
 
 fn fixed() -> Fixed {
     Fixed {
@@ -9,6 +9,7 @@ fn fixed() -> Fixed {
         remembered: true,
         context_changed: true,
         polled: false,
+        keyed: false,
         epoch: 3,
         claims_version: 4,
         authenticated_at: Timestamp::from_millis(5),
@@ -61,12 +62,12 @@ fn snapshots_round_trip() {
 fn flags_are_read_one_by_one() {
     let cookie = SealedCookie::session(&KeyRing::generate().unwrap(), "session", "https://app.example.com");
     let id = SessionId([1; 32]);
-    for bits in 0..8_u8 {
-        let [signed_in, remembered, context_changed] = [1, 2, 4].map(|bit| bits & bit != 0);
+    for bits in 0..16_u8 {
+        let [signed_in, remembered, context_changed, keyed] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
         let parts = SnapshotParts {
             id: &id,
             stored_id: StoredId::from_bytes([2; 32]),
-            fixed: Fixed { remembered, context_changed, strength: Strength::Remembered, ..fixed() },
+            fixed: Fixed { remembered, context_changed, keyed, strength: Strength::Remembered, ..fixed() },
             subject: signed_in.then_some("alice"),
             methods: "",
             claims: "",
@@ -77,6 +78,7 @@ fn flags_are_read_one_by_one() {
             (snapshot.has_subject(), read.remembered, read.context_changed, read.strength),
             (signed_in, remembered, context_changed, Strength::Remembered)
         );
+        assert_eq!(read.bound_to(), keyed.then_some(KeyKind::Software));
         let private = Private {
             subject: signed_in.then(|| "alice".into()),
             dormant: remembered,

@@ -1,7 +1,10 @@
 //! The vault from inside: fields and rows open only where they were sealed (attacks A59, A78).
 
 use super::*;
-use crate::session::{Device, Rotation};
+use crate::{
+    dbsc::KeyKind,
+    session::{Device, Rotation},
+};
 
 const ORIGIN: &str = "https://app.example.com";
 
@@ -97,6 +100,7 @@ fn every_column_of_a_row_is_signed() {
         ("remembered", &|row| row.remembered = true),
         ("device", &|row| {
             row.device = Some(Box::new(Device {
+                kind: KeyKind::Device,
                 key: [1; 64],
                 challenge: 2,
                 proven_at: Timestamp::MAX,

@@ -22,6 +22,7 @@ fn opened(fresh_until: u64, ends_at: u64) -> Opened {
         remembered: false,
         context_changed: false,
         polled: false,
+        keyed: false,
         epoch: 0,
         claims_version: 0,
         authenticated_at: at(MINTED),

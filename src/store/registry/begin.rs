@@ -6,6 +6,7 @@ use super::Registry;
 use crate::{
     clock::Timestamp,
     crypto::{es256::VerifyingKey, random, random::RandomError},
+    dbsc::KeyKind,
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
     session::{Admitted, Device, Fixed, Private, Rotation, Snapshot, SnapshotParts, Strength, TokenParts},
@@ -49,7 +50,7 @@ pub(crate) struct Issued {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SetCookies {
     pub(crate) cookie: String,
-    /// When the browser is to drop the cookie: of a bound session early enough to refresh it, of any other at its end.
+    /// When the browser is to drop the cookie: of a session that it refreshes early enough to refresh it, of any other at its end.
     pub(crate) cookie_until: Timestamp,
     pub(crate) token: Option<String>,
     pub(crate) token_until: Timestamp,
@@ -168,12 +169,12 @@ impl Registry {
             None => {}
         }
         let token = Some(row.rotation.issued);
-        let (fresh, most) = (self.timeouts.fresh, Strength::Device);
-        Ok(self.issue(&id, stored_id, &row, &beginning.private, now, fresh, most, token)?)
+        let fresh = self.timeouts.fresh;
+        Ok(self.issue(&id, stored_id, &row, &beginning.private, now, fresh, None, token)?)
     }
 
-    /// The cookies for a session as its row says: fresh for `span`, of strength `most` at most, and a token where there is a
-    /// new generation.
+    /// The cookies for a session as its row says: fresh for `span`, no stronger than the cookie that was `shown`, and a token
+    /// where there is a new generation.
     #[allow(
         clippy::too_many_arguments,
         reason = "each is a different fact of one session, and its callers have them apart"
@@ -186,14 +187,17 @@ impl Registry {
         private: &Private,
         now: Timestamp,
         span: Duration,
-        most: Strength,
+        shown: Option<&Fixed>,
         generation: Option<u64>,
     ) -> Result<Issued, RandomError> {
+        let strength = strength_of(row, private);
+        let kind = row.device.as_deref().map(|device| device.kind);
         let fixed = Fixed {
-            strength: strength_of(row, private).min(most),
+            strength: shown.map_or(strength, |shown| shown.strength.min(strength)),
             remembered: row.remembered,
             context_changed: private.context_changed,
-            polled: row.rotation.rotated_at > row.renewed_at,
+            polled: row.rotation.rotated_at > row.renewed_at && kind.is_none(),
+            keyed: kind == Some(KeyKind::Software) && shown.is_none_or(|shown| shown.keyed),
             epoch: row.epoch,
             claims_version: row.claims_version,
             authenticated_at: row.authenticated_at,
@@ -220,9 +224,9 @@ impl Registry {
         };
         // What was encoded here parses here.
         let snapshot = Snapshot::parse(unsealed).ok_or(RandomError)?;
-        let cookie_until = match row.device {
-            Some(_) => fixed.fresh_until.before(self.timeouts.grace),
-            None => fixed.ends_at,
+        let cookie_until = match kind {
+            Some(KeyKind::Device) => fixed.fresh_until.before(self.timeouts.grace),
+            Some(KeyKind::Software) | None => fixed.ends_at,
         };
         let cookies = SetCookies { cookie, cookie_until, token, token_until: fixed.ends_at };
         Ok(Issued { admitted: Admitted::issued(snapshot), cookies })
@@ -236,9 +240,10 @@ fn thumbprint(device: &Device) -> Option<String> {
 
 /// How strongly a session is tied to its client.
 pub(crate) const fn strength_of(row: &Row, private: &Private) -> Strength {
-    match row.device {
-        Some(_) => Strength::Device,
-        None if private.dormant => Strength::Remembered,
+    match &row.device {
+        Some(device) if matches!(device.kind, KeyKind::Device) => Strength::Device,
+        _ if private.dormant => Strength::Remembered,
+        Some(_) => Strength::SoftwareKey,
         None => Strength::Context,
     }
 }

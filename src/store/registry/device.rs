@@ -1,4 +1,4 @@
-//! What a device's key buys: to be bound to a session, and then alone to prolong it.
+//! What a key buys: to be bound to a session, and then, of a device, alone to prolong it.
 
 use super::{
     Registry,
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    dbsc::VerifiedProof,
+    dbsc::{KeyKind, VerifiedProof},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, SessionRef, StoredId},
-    session::{ContextDigest, Reason, Snapshot, Standing, Strength},
+    session::{ContextDigest, Reason, Snapshot, Standing},
     store::{
         contract::{Presented, RotateAnswer, RotateRequest, StoreError},
         revocation::Revocation,
@@ -30,8 +30,8 @@ pub(crate) enum Proven {
     },
     /// The session is over, or has a newer id.
     Ended,
-    /// The session is bound to another key already.
-    Bound,
+    /// The session is bound to another key already, which is kept so.
+    Bound(KeyKind),
     /// Not known: the store does not answer.
     Unavailable,
 }
@@ -39,10 +39,14 @@ pub(crate) enum Proven {
 impl Registry {
     /// Binds a session to the key that has just proven itself. Its id stays, so that what other requests write to it meanwhile
     /// is not lost; its tokens renew nothing from now on. One store call.
-    pub(crate) async fn bind(&self, snapshot: &Snapshot, proof: &VerifiedProof) -> Proven {
+    pub(crate) async fn bind(&self, snapshot: &Snapshot, proof: &VerifiedProof, kind: KeyKind) -> Proven {
         let Some(key) = proof.key().to_bytes() else { return Proven::Unavailable };
-        let presented = Presented::Device { key, challenge: proof.challenge() };
-        self.prove(&snapshot.id(), presented, RowEdit::None, Timestamp::MAX, SessionEvent::DeviceBound).await
+        let presented = Presented::Device { kind, key, challenge: proof.challenge() };
+        let event = match kind {
+            KeyKind::Device => SessionEvent::DeviceBound,
+            KeyKind::Software => SessionEvent::SoftwareKeyBound,
+        };
+        self.prove(&snapshot.id(), presented, RowEdit::None, Timestamp::MAX, event).await
     }
 
     /// Prolongs a session by a proof of its key, and follows the client that shows it. One store call.
@@ -73,7 +77,7 @@ impl Registry {
         let until = snapshot.fixed().fresh_until;
         match self.prove(&id, Presented::Authentication, edit, until, event).await {
             Proven::Issued(issued) => Ok(issued),
-            Proven::Ended | Proven::Bound | Proven::Used { .. } => Err(RegistryError::Gone),
+            Proven::Ended | Proven::Bound(_) | Proven::Used { .. } => Err(RegistryError::Gone),
             Proven::Unavailable => Err(RegistryError::Store),
         }
     }
@@ -114,7 +118,7 @@ impl Registry {
                 }
             }
             Ok(RotateAnswer::ProofUsed { last }) => Proven::Used { last },
-            Ok(RotateAnswer::Bound) => Proven::Bound,
+            Ok(RotateAnswer::Bound(kind)) => Proven::Bound(kind),
             Ok(RotateAnswer::Superseded { .. }) => over(Reason::Superseded),
             Ok(RotateAnswer::Tampered) => {
                 self.event(SessionEvent::RecordTampered(session));
@@ -161,7 +165,8 @@ impl Registry {
     ) -> Result<Issued, RegistryError> {
         let private = self.vault.open_private(&stored_id, row).ok_or(RegistryError::Gone)?;
         let token = (!matches!(presented, Presented::Proof { .. })).then_some(row.rotation.issued);
-        let span = self.timeouts.fresh_of(true).min(until.since(now));
-        Ok(self.issue(id, stored_id, row, &private, now, span, Strength::Device, token)?)
+        let is_device = matches!(row.device.as_deref(), Some(device) if device.kind == KeyKind::Device);
+        let span = self.timeouts.fresh_of(is_device).min(until.since(now));
+        Ok(self.issue(id, stored_id, row, &private, now, span, None, token)?)
     }
 }

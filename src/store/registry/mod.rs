@@ -38,6 +38,7 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     cookie::SealedCookie,
+    dbsc::KeyKind,
     events::{EventSink, SessionEvent, StoreVerb},
     id::{SessionRef, StoredId},
     session::{
@@ -201,7 +202,7 @@ impl Registry {
     pub(crate) fn admission(&self, opened: Opened, now: Timestamp, relation: ContextRelation) -> Admission {
         let snapshot = opened.snapshot();
         let standing = self.standing(snapshot);
-        let fresh = self.timeouts.fresh_of(snapshot.fixed().strength.is_bound());
+        let fresh = self.timeouts.fresh_of(snapshot.fixed().bound_to() == Some(KeyKind::Device));
         admit(opened, now, fresh, relation, standing)
     }
 

@@ -6,12 +6,10 @@ use super::{Registry, begin::Issued};
 use crate::{
     clock::Timestamp,
     crypto::random::RandomError,
+    dbsc::{KeyKind, VerifiedProof},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, StoredId},
-    session::{
-        Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, Strength,
-        VerifiedRenewal,
-    },
+    session::{Admitted, ContextDigest, ContextRelation, Reason, RotationOutcome, Standing, VerifiedRenewal},
     store::{
         contract::{Presented, RotateAnswer, RotateRequest},
         revocation::Revocation,
@@ -32,8 +30,13 @@ pub(crate) enum Renewal {
         /// Whether the next request may be let in with what its jar holds then, so that nothing may write over it.
         for_now: bool,
     },
-    /// Not let in: only the session's device renews it.
-    Bound,
+    /// Not let in: only the session's key renews it, which is kept so.
+    Bound(KeyKind),
+    /// The challenge that the key has answered was answered before.
+    ProofUsed {
+        /// The number of the last one that it answered.
+        last: u64,
+    },
     /// Not known: the store does not answer.
     Unavailable,
 }
@@ -50,14 +53,22 @@ pub(crate) enum RenewalKind {
 }
 
 impl Registry {
-    /// Presents a verified token to the store and makes of its answer what is to be sent. One store call.
+    /// Presents a verified token to the store, and what the session's key has signed if it has, and makes of its answer what is
+    /// to be sent. One store call.
     pub(crate) async fn renew(
         &self,
         token: &VerifiedRenewal,
         relation: ContextRelation,
         moved_to: Option<ContextDigest>,
         kind: RenewalKind,
+        proof: Option<&VerifiedProof>,
     ) -> Renewal {
+        let generation = token.generation();
+        let presented = match proof.map(|proof| (proof.key().to_bytes(), proof.challenge())) {
+            None => Presented::Token(generation),
+            Some((Some(key), challenge)) => Presented::SignedToken { generation, key, challenge },
+            Some((None, _)) => return Renewal::Unavailable,
+        };
         let stored_id = self.vault.stored_id_of(token.id());
         let session = self.session_ref(&stored_id);
         let edit = RowEdit::Renewal {
@@ -68,7 +79,7 @@ impl Registry {
         let keeper = self.vault.keeper(edit);
         let request = RotateRequest {
             id: stored_id,
-            presented: Presented::Token(token.generation()),
+            presented,
             same_client: relation.is_tolerated(),
             upgrade: kind == RenewalKind::Upgrade,
             active: kind != RenewalKind::Polling,
@@ -92,9 +103,10 @@ impl Registry {
             Ok(RotateAnswer::Superseded { late: false }) => {
                 self.refused_for_now(SessionEvent::Refused(session, Reason::Superseded))
             }
-            Ok(RotateAnswer::Bound) => Renewal::Bound,
-            // A token is neither a proof nor an authentication.
-            Ok(RotateAnswer::ProofUsed { .. } | RotateAnswer::Taken { .. }) => Renewal::Unavailable,
+            Ok(RotateAnswer::Bound(kind)) => Renewal::Bound(kind),
+            Ok(RotateAnswer::ProofUsed { last }) => Renewal::ProofUsed { last },
+            // A token is no authentication.
+            Ok(RotateAnswer::Taken { .. }) => Renewal::Unavailable,
             Ok(RotateAnswer::Upgrade(None)) => self.refused_for_now(SessionEvent::UpgradeRefused(session)),
             Ok(RotateAnswer::Upgrade(Some(row))) => {
                 let now = self.now();
@@ -151,7 +163,8 @@ impl Registry {
         self.open_and_issue(token.id(), stored_id, row, now, span, generation)
     }
 
-    /// Whether a session that is bound to no device should be by now. That is asked where a token is presented.
+    /// Whether a session that is bound to no device should be by now. That is asked where a token is presented: where a device's
+    /// key renews, none is.
     fn lacks_device(&self, row: &Row, now: Timestamp) -> bool {
         row.subject.is_some() && self.device_after.is_some_and(|after| now >= row.authenticated_at + after)
     }
@@ -168,7 +181,7 @@ impl Registry {
         let Some(private) = self.vault.open_private(&stored_id, row) else {
             return self.refused(SessionEvent::RecordTampered(self.session_ref(&stored_id)));
         };
-        match self.issue(id, stored_id, row, &private, now, span, Strength::Device, generation) {
+        match self.issue(id, stored_id, row, &private, now, span, None, generation) {
             // A token names no user, so a sign-out everywhere that the store has not taken yet is seen only here.
             Ok(issued) if self.standing(issued.admitted.snapshot()) == Standing::Revoked => {
                 self.refused(SessionEvent::Refused(self.session_ref(&stored_id), Reason::Revoked))

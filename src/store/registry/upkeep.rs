@@ -100,8 +100,8 @@ impl Registry {
             private.methods = snapshot.methods().collect::<Vec<_>>().join(" ");
         }
         private.context_changed |= fixed.context_changed;
-        let most = fixed.strength;
-        Ok(self.issue(&snapshot.id(), *snapshot.stored_id(), &row, &private, now, left, most, None)?)
+        let shown = Some(fixed);
+        Ok(self.issue(&snapshot.id(), *snapshot.stored_id(), &row, &private, now, left, shown, None)?)
     }
 
     /// Ends a session. Whether there was one. One store call.

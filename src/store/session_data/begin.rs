@@ -169,7 +169,7 @@ impl SessionData {
             let (methods, label) = (methods.as_deref(), client.label());
             let issued = self.registry.authenticate_again(old, methods, context, &label).await?;
             // A cookie from before the binding is no device: its browser has a newer one.
-            if old.fixed().strength.is_bound() {
+            if old.fixed().bound_to().is_some() {
                 self.reissued(issued);
             }
         }

@@ -7,6 +7,7 @@ use sqlx::{FromRow, Row as _, Sqlite, Transaction, sqlite::SqliteRow};
 use super::super::{contract::StoreError, row::Row};
 use crate::{
     clock::Timestamp,
+    dbsc::KeyKind,
     id::{StoredId, SubjectKey},
     session::{Device, Rotation},
 };
@@ -80,9 +81,13 @@ fn device(from: &SqliteRow) -> sqlx::Result<Option<Box<Device>>> {
     let bytes: Option<Vec<u8>> = from.try_get("device")?;
     // What cannot be read fails the row's MAC, as what was changed does.
     Ok(bytes.map(|bytes| {
-        let damaged =
-            Device { key: [0; 64], challenge: u64::MAX, proven_at: Timestamp::MAX, confirmed: true };
-        Box::new(Device::from_bytes(&bytes).unwrap_or(damaged))
+        Box::new(Device::from_bytes(&bytes).unwrap_or(Device {
+            kind: KeyKind::Device,
+            key: [0; 64],
+            challenge: u64::MAX,
+            proven_at: Timestamp::MAX,
+            confirmed: true,
+        }))
     }))
 }
 
