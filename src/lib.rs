@@ -45,7 +45,8 @@
 //! A file imports only from the floors below its own; `tests/architecture.rs` holds that.
 //!
 //! ```text
-//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, RequireDevice, FormToken, ClientContext
+//! extract/     [9] what a handler asks for: Identity, Auth, RequireRecentAuth, RequireDevice, RequireRecentProof,
+//!                  FormToken, ClientContext
 //!                  (extractors with the feature `axum`)
 //! middleware/  [8] the tower layer: builder, service, request, response, login and logout, cross-site checks, proxies,
 //!                  the application's cookies on their way out and in, endpoints of device-bound sessions, diagnosis, JWKS
@@ -108,6 +109,7 @@ pub use events::{EventSink, SessionEvent};
 pub use extract::RequireFormToken;
 pub use extract::{
     Auth, AuthRejection, ClientContext, FormToken, Identity, Login, RequireDevice, RequireRecentAuth,
+    RequireRecentProof,
 };
 pub use id::SessionRef;
 pub use middleware::{

@@ -7,7 +7,7 @@ use portcullis::{
     BindingPolicy, ClearSiteData, CookiePolicy, CrossSite, DeviceBinding, FeedLoss, KeyRing, Outage,
     Timeouts,
     clock::{Clock, ManualClock, SystemClock, Timestamp},
-    cookie::CookieRule,
+    cookie::{CookieRule, SameSite},
 };
 
 /// What to do.
@@ -44,6 +44,8 @@ pub(crate) struct Flags {
     pub(crate) polling: Vec<String>,
     pub(crate) device_binding: DeviceBinding,
     pub(crate) software_keys: bool,
+    pub(crate) same_site: SameSite,
+    pub(crate) first_party_links: bool,
     pub(crate) initiators: Vec<String>,
 }
 
@@ -93,6 +95,8 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         polling: Vec::new(),
         device_binding: DeviceBinding::Off,
         software_keys: false,
+        same_site: SameSite::Lax,
+        first_party_links: false,
         initiators: Vec::new(),
     };
     let mut arguments = arguments;
@@ -184,6 +188,14 @@ fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
                 _ => return Err(wrong()),
             }
         }
+        "--same-site" => {
+            flags.same_site = match value {
+                "strict" => SameSite::Strict,
+                "lax" => SameSite::Lax,
+                _ => return Err(wrong()),
+            }
+        }
+        "--first-party-links" => flags.first_party_links = value == "on",
         "--software-keys" => flags.software_keys = value == "on",
         "--refresh-initiator" => flags.initiators.push(value.into()),
         "--no-store" => flags.no_store = value == "on",

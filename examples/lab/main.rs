@@ -9,6 +9,7 @@
 //!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
 //!     [--clear-site-data cookies|storage]... [--no-store on] [--polling-route PATH]...
 //!     [--device-binding offer|require=S] [--refresh-initiator HOST]... [--software-keys on]
+//!     [--same-site strict|lax] [--first-party-links on]
 //! ```
 //!
 //! STORE is `memory`, `sqlite:PATH`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` or `postgres://…`; those of
@@ -75,10 +76,14 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
         .trusted_proxies(flags.trusted_proxies)
         .clear_site_data(flags.clear)
         .device_binding(flags.device_binding)
+        .same_site(flags.same_site)
         .refresh_initiators(flags.initiators)
         .peer_address(|extensions| {
             extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
         });
+    if flags.first_party_links {
+        sessions = sessions.first_party_links();
+    }
     if flags.software_keys {
         sessions = sessions.software_keys();
     }

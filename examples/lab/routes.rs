@@ -14,8 +14,8 @@ use axum::{
     routing::{any, delete, get, post},
 };
 use portcullis::{
-    Auth, AuthError, Identity, RequireDevice, RequireRecentAuth, Session, SessionInfo, SessionLayer,
-    SessionRef, clock::ManualClock, extract::RequireFormToken,
+    Auth, AuthError, Identity, RequireDevice, RequireRecentAuth, RequireRecentProof, Session, SessionInfo,
+    SessionLayer, SessionRef, clock::ManualClock, extract::RequireFormToken,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,6 +45,7 @@ pub(crate) fn router(
         .route("/slow/{key}", post(slow))
         .route("/recent", get(recent))
         .route("/device", get(device))
+        .route("/prove", any(prove))
         .route("/sessions", get(list))
         .route("/sessions/{handle}", delete(revoke))
         .route("/status/{code}", get(status))
@@ -187,6 +188,10 @@ async fn slow(Path(key): Path<String>, Query(wait): Query<Wait>, session: Sessio
 
 async fn recent(_: RequireRecentAuth) -> StatusCode {
     StatusCode::OK
+}
+
+async fn prove(_: RequireRecentProof, body: String) -> String {
+    body
 }
 
 async fn device(_: RequireDevice) -> StatusCode {

@@ -8,7 +8,7 @@ use http::{StatusCode, request::Parts};
 
 use super::{
     auth::Auth, client::ClientContext, device::RequireDevice, form_token::FormToken, identity::Identity,
-    recent::RequireRecentAuth, rejection::AuthRejection,
+    recent::RequireRecentAuth, recent_proof::RequireRecentProof, rejection::AuthRejection,
 };
 use crate::middleware::{AuthError, unavailable};
 
@@ -40,7 +40,7 @@ macro_rules! from_extensions {
     )+};
 }
 
-from_extensions!(RequireRecentAuth, RequireDevice, Auth, FormToken, ClientContext);
+from_extensions!(RequireRecentAuth, RequireDevice, RequireRecentProof, Auth, FormToken, ClientContext);
 
 impl IntoResponse for AuthRejection {
     fn into_response(self) -> Response {

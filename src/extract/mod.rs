@@ -6,6 +6,7 @@
 //! | `Option<Identity>` | the same, or nobody | never |
 //! | [`RequireRecentAuth`] | who signed in lately | 401, 403 |
 //! | [`RequireDevice`] | who is signed in by a session that is bound to a device | 401, 403 |
+//! | [`RequireRecentProof`] | the same, whose device has proven itself a moment ago | 401, 403, 307 |
 //! | [`Auth`] | login, logout, claims, lists | never |
 //! | [`FormToken`] | the token of this session's forms | 503 without random bytes |
 //! | [`ClientContext`] | the client's address, and whether it changed | never |
@@ -25,6 +26,7 @@ mod device;
 mod form_token;
 mod identity;
 mod recent;
+mod recent_proof;
 mod rejection;
 #[cfg(feature = "axum")]
 mod require_form_token;
@@ -35,6 +37,7 @@ pub use device::RequireDevice;
 pub use form_token::FormToken;
 pub use identity::Identity;
 pub use recent::RequireRecentAuth;
+pub use recent_proof::RequireRecentProof;
 pub use rejection::AuthRejection;
 #[cfg(feature = "axum")]
 pub use require_form_token::{FormTokenService, RequireFormToken};

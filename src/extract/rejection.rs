@@ -16,6 +16,8 @@ pub enum AuthRejection {
     NotRecent,
     /// Somebody is, by a session that is bound to no device: 403.
     NoDevice,
+    /// Somebody is, by a session whose device has not proven itself lately enough: 307, and the layer makes it.
+    Unproven,
     /// A form came without its token, or with that of another session: 403.
     FormToken,
     /// The operating system gave no random bytes: 503.
@@ -31,6 +33,7 @@ impl AuthRejection {
         match self {
             Self::NotSignedIn => StatusCode::UNAUTHORIZED,
             Self::NotRecent | Self::NoDevice | Self::FormToken => StatusCode::FORBIDDEN,
+            Self::Unproven => StatusCode::TEMPORARY_REDIRECT,
             Self::NoRandomness => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoLayer => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -43,6 +46,7 @@ impl fmt::Display for AuthRejection {
             Self::NotSignedIn => "nobody is signed in",
             Self::NotRecent => "the last authentication is too long ago",
             Self::NoDevice => "the session is bound to no device",
+            Self::Unproven => "the last proof of the session's device is too long ago",
             Self::FormToken => "the form's token is missing or not one of this session",
             Self::NoRandomness => "the operating system gave no random bytes",
             Self::NoLayer => "no SessionLayer runs in front of this route",

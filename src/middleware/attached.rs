@@ -120,6 +120,16 @@ impl Attached {
             && self.data.asking.now.since(fixed.authenticated_at) < self.site.recent
     }
 
+    /// Whether the device of `snapshot`'s session has proven itself recently enough. If not, and it could, the response is to make
+    /// it.
+    pub(crate) fn has_recent_proof(&self, snapshot: &Snapshot) -> bool {
+        let is_recent = self.data.asking.now.since(snapshot.fixed().minted_at) < self.site.recent_proof;
+        if !is_recent {
+            self.data.want_proof();
+        }
+        is_recent
+    }
+
     /// Whether the client is, or was since the last authentication, on another network or platform.
     pub(crate) fn context_changed(&self, snapshot: &Snapshot) -> bool {
         snapshot.fixed().context_changed || matches!(self.data.asking.relation, ContextRelation::Changed(_))

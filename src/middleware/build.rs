@@ -18,7 +18,7 @@ use super::{
     told::Told,
 };
 use crate::{
-    cookie::{CookieDomain, DomainError, NameError, Origin, Scope, SealedCookie, check_name},
+    cookie::{CookieDomain, DomainError, NameError, Origin, SameSite, Scope, SealedCookie, check_name},
     session::RenewalTokens,
     store::{Registry, RegistryParts, Vault},
 };
@@ -36,6 +36,14 @@ impl SessionLayerBuilder {
         }
         if self.recent.is_zero() {
             problems.push(Problem::new("recent", &"it is zero", "set it to some minutes; the default is 5"));
+        }
+        if self.first_party_links && self.same_site != SameSite::Strict {
+            let remedy = "leave it out, or set same_site() to Strict";
+            problems.push(Problem::new("first_party_links", &"cookies arrive with links as it is", remedy));
+        }
+        if self.recent_proof.is_zero() {
+            let remedy = "set it to some minutes; the default is 2";
+            problems.push(Problem::new("recent_proof", &"it is zero", remedy));
         }
         let outage = self.outage.check().into_iter();
         problems.extend(outage.map(|error| Problem::new("outage", &error, error.remedy())));
@@ -106,6 +114,8 @@ impl SessionLayerBuilder {
             told: Told::default(),
             polling: self.polling,
             recent: self.recent,
+            recent_proof: self.recent_proof,
+            first_party_links: self.first_party_links,
             keys: self.keys,
         }))
     }

@@ -26,9 +26,11 @@ pub struct SessionLayerBuilder {
     pub(super) store: Arc<dyn Store>,
     pub(super) timeouts: Timeouts,
     pub(super) same_site: SameSite,
+    pub(super) first_party_links: bool,
     pub(super) cookie_domain: Option<String>,
     pub(super) localhost: bool,
     pub(super) recent: Duration,
+    pub(super) recent_proof: Duration,
     pub(super) outage: Outage,
     pub(super) sink: Arc<dyn EventSink>,
     pub(super) clock: Arc<dyn Clock>,
@@ -72,9 +74,11 @@ impl SessionLayerBuilder {
             store,
             timeouts: Timeouts::default(),
             same_site: SameSite::Lax,
+            first_party_links: false,
             cookie_domain: None,
             localhost: false,
             recent: DEFAULT_RECENT,
+            recent_proof: DEFAULT_RECENT_PROOF,
             outage: Outage::default(),
             sink: Arc::new(TracingSink::default()),
             clock: Arc::new(SystemClock::default()),
@@ -114,6 +118,15 @@ impl SessionLayerBuilder {
     /// Every host below it then sees them and can overwrite them. Without it they belong to the origin's host alone.
     pub fn cookie_domain(mut self, domain: impl Into<String>) -> Self {
         self.cookie_domain = Some(domain.into());
+        self
+    }
+
+    /// With [`SameSite::Strict`](crate::cookie::SameSite) a link from another site arrives as nobody's, though its user is signed in. With this it
+    /// arrives by a page more, which loads the same address again, and by then as the site's own. The default is off, because it
+    /// makes of Strict what Lax is for GET: whoever gets a user to follow a link has it opened signed in. Keep it for sites whose GET
+    /// changes nothing.
+    pub const fn first_party_links(mut self) -> Self {
+        self.first_party_links = true;
         self
     }
 
@@ -270,6 +283,13 @@ impl SessionLayerBuilder {
         self
     }
 
+    /// How long a device's proof counts as recent for [`RequireRecentProof`](crate::RequireRecentProof). The default is 2 minutes:
+    /// browsers sign six times in nine minutes and no more (Chromium 156), all sites of a domain together.
+    pub const fn recent_proof(mut self, recent: Duration) -> Self {
+        self.recent_proof = recent;
+        self
+    }
+
     /// A lower tier for browsers that bind no sessions: a script of a few kilobytes, without dependencies, keeps a P-256 key in
     /// the browser's storage, from which no script can export it, and renews the session by signing. The default is off. It needs a
     /// [`device_binding`](Self::device_binding), and this in the pages of those who are signed in:
@@ -322,3 +342,4 @@ impl fmt::Debug for SessionLayerBuilder {
 }
 
 const DEFAULT_RECENT: Duration = Duration::from_secs(5 * 60);
+const DEFAULT_RECENT_PROOF: Duration = Duration::from_secs(2 * 60);

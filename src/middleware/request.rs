@@ -5,7 +5,13 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::{attached::Attached, incoming::Incoming, question::Question};
+use super::{
+    attached::Attached,
+    cross_site::{SEC_FETCH_DEST, SEC_FETCH_SITE},
+    fields,
+    incoming::Incoming,
+    question::Question,
+};
 use crate::{
     cookie::{Found, find, near_miss},
     dbsc::KeyKind,
@@ -73,6 +79,7 @@ impl Incoming<'_> {
                 self.attach(None)
             }
             Verdict::Challenge(challenged) => self.challenged(challenged),
+            Verdict::Anonymous if self.may_be_strict_link() => Judged::Again(false),
             Verdict::Anonymous => self.attach(None),
         }
     }
@@ -123,6 +130,18 @@ impl Incoming<'_> {
         // A request of the site's own that came without the cookie is of a browser that does not know the session any more.
         self.keeps_cookies.set(goes_on);
         self.attach(None)
+    }
+
+    /// Whether our cookies may have been withheld only because the link stands on another site, and the site wants such a page
+    /// to load again.
+    fn may_be_strict_link(&self) -> bool {
+        let found = || find(self.asking.cookies(), self.site.cookies.names());
+        self.site.first_party_links
+            && self.is_navigation()
+            && fields::has_one(self.headers, &SEC_FETCH_SITE, b"cross-site")
+            && fields::has_one(self.headers, &SEC_FETCH_DEST, b"document")
+            && !self.asking.speculative
+            && found() == [Found::Nothing, Found::Nothing]
     }
 
     /// Whether the operator allows this request in on a stale cookie while the store is silent.

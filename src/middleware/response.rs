@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use http::{
     HeaderValue, Response, StatusCode,
     header::{self, Entry, HeaderName},
+    uri::PathAndQuery,
 };
 
 use super::{
@@ -30,6 +31,9 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
             // A stored copy would set one user's cookie for another; the application's own word stands.
             private(response);
         }
+    }
+    if attached.data.wants_proof() && response.status() == StatusCode::TEMPORARY_REDIRECT {
+        return prove_again(attached, response);
     }
     let change = match attached.data.take_cookies() {
         CookieChange::None => CookieChange::None,
@@ -89,6 +93,21 @@ fn offer<B>(attached: &Attached, response: &mut Response<B>) {
         }
         Err(RandomError) => registry.event(SessionEvent::NoRandomness),
     }
+}
+
+/// Makes a browser refresh its session, and send the request again as it was: it has lost the cookie by then. Where it cannot
+/// refresh, the request comes back without, so nothing goes round.
+fn prove_again<B>(attached: &Attached, response: &mut Response<B>) {
+    let site = &attached.site;
+    let path = attached.data.asking.path.as_ref().map_or("/", PathAndQuery::as_str);
+    // Whole: a path may begin with two slashes.
+    let Ok(location) = HeaderValue::from_str(&format!("{}{path}", site.origin.as_str())) else { return };
+    response.headers_mut().insert(header::LOCATION, location);
+    if let Some(line) = site.cookies.session_removal() {
+        response.headers_mut().append(header::SET_COOKIE, line);
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    vary(response, "Cookie");
 }
 
 /// A page that does nothing but load itself again. A browser that follows a link from another site does not refresh its

@@ -32,7 +32,10 @@ pub(super) struct Site {
     pub(super) told: Told,
     /// Routes whose requests are no activity of the user.
     pub(super) polling: Vec<String>,
+    /// Whether a link of another site, which no Strict cookie comes with, is to load again.
+    pub(super) first_party_links: bool,
     pub(super) recent: Duration,
+    pub(super) recent_proof: Duration,
     pub(super) keys: KeyRing,
 }
 

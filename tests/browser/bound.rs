@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::{
-    driver::poll,
+    driver::{Browser, poll},
     jar::RENEWAL,
     seen::Request,
-    stage::{APP, DESK, OTHER, Stage},
+    stage::{APP, DESK, OTHER, SIBLING, Stage, folder},
 };
 
 crate::in_browser!(on_chromium BindingChromium with OFFERS;
@@ -18,6 +18,12 @@ crate::in_browser!(on_chromium BindingChromium with OFFERS;
     a_signed_out_session_is_ended_in_the_browser,
     somebody_else_in_the_same_browser_is_never_turned_back,
     a_new_authentication_keeps_the_key,
+    a_copied_jar_in_another_profile_dies_with_its_cookie,
+    a_payment_is_held_until_the_device_has_proven_itself,
+);
+
+crate::in_browser!(on_chromium_with_initiators BindingChromium with INITIATORS;
+    a_link_from_a_named_site_is_refreshed_before_it_is_followed,
 );
 
 crate::in_browser!(on_rationed_chromium RationedChromium with OFFERS;
@@ -28,7 +34,15 @@ crate::in_browser!(on_firefox Firefox with OFFERS;
     a_browser_that_cannot_bind_goes_on_without,
 );
 
-const OFFERS: &[&str] = &["--device-binding", "offer"];
+const INITIATORS: &[&str] = &[
+    "--device-binding",
+    "offer",
+    "--refresh-initiator",
+    "other.test",
+    "--refresh-initiator",
+    "evil.site.test",
+];
+pub(crate) const OFFERS: &[&str] = &["--device-binding", "offer"];
 
 /// A browser without keys goes on as ever.
 fn a_browser_that_cannot_bind_goes_on_without(stage: &mut Stage) {
@@ -40,13 +54,13 @@ fn a_browser_that_cannot_bind_goes_on_without(stage: &mut Stage) {
 }
 
 /// Chromium binds no cookie of the other prefix.
-const SESSION: &str = "__Host-session";
+pub(crate) const SESSION: &str = "__Host-session";
 
 const REGISTER: &str = "/portcullis/device/register";
-const REFRESH: &str = "/portcullis/device/refresh";
+pub(crate) const REFRESH: &str = "/portcullis/device/refresh";
 
 /// Signs in, and waits until the browser has bound its key.
-fn sign_in(stage: &mut Stage, user: &str) {
+pub(crate) fn sign_in(stage: &mut Stage, user: &str) {
     stage.seen.forget();
     stage.sign_in(user);
     assert_eq!(stage.seen.wait("POST", REGISTER).status, 200);
@@ -204,4 +218,66 @@ fn a_browser_that_may_not_sign_is_not_signed_out(stage: &mut Stage) {
     let mut names = stage.arrived();
     names.remove(SESSION);
     assert_eq!(names.get(RENEWAL), Some(&1), "its token is still there");
+}
+
+/// Cookies as an infostealer takes them, in a browser that has keys, and not this one.
+fn a_copied_jar_in_another_profile_dies_with_its_cookie(stage: &mut Stage) {
+    sign_in(stage, "alice");
+    stage.browser.open(DESK);
+    let jar = [SESSION, RENEWAL].map(|name| (name, stage.browser.cookie(name)));
+    let mut thief = Browser::start(stage.kind(), &folder().expect("the folder of tests/browsers"));
+    thief.open(DESK);
+    for (name, value) in &jar {
+        thief.put_cookie(name, value);
+    }
+    let user = "const answer = await fetch('/'); return (await answer.json()).user";
+    assert_eq!(thief.run(user), "alice", "while it is fresh");
+    stage.pass(331);
+    thief.open(&format!("{APP}/pages/desk?again"));
+    assert_eq!(thief.run(user), json!(null));
+    thief.open(&format!("{APP}/"));
+    assert_eq!(thief.run(user), json!(null), "a page that loads itself again finds no key either");
+    assert_eq!(stage.who().as_deref(), Some("alice"));
+    assert_eq!(thief.run(user), json!(null), "the copy does not come back with it");
+    thief.close();
+}
+
+fn a_payment_is_held_until_the_device_has_proven_itself(stage: &mut Stage) {
+    sign_in(stage, "alice");
+    stage.browser.open(DESK);
+    assert_eq!(stage.fetch_here("POST", "/prove", None), 200);
+    for _ in 0..2 {
+        stage.pass(121);
+        stage.seen.forget();
+        let script = "const answer = await fetch('/prove', { method: 'POST', body: '42 to bob' });
+                      return [answer.status, await answer.text()];";
+        assert_eq!(stage.browser.run(script), json!([200, "42 to bob"]), "method and body as they were");
+        let asked = requests(stage, "POST", "/prove");
+        assert_eq!(asked.iter().map(|request| request.status).collect::<Vec<_>>(), [307, 200]);
+        assert_eq!(requests(stage, "POST", REFRESH).len(), 1);
+    }
+    // As a form, which is a navigation.
+    stage.pass(121);
+    stage.submit(DESK, "/prove", "<input name=to value=bob>");
+    assert_eq!(stage.text(), "to=bob");
+}
+
+/// One that may learn by the time it takes whether somebody is signed in.
+fn a_link_from_a_named_site_is_refreshed_before_it_is_followed(stage: &mut Stage) {
+    sign_in(stage, "alice");
+    for (from, site) in [(OTHER, "cross-site"), (SIBLING, "same-site")] {
+        stage.browser.open(DESK);
+        stage.browser.forget_cookie(SESSION);
+        stage.open_page(&format!("{from}/"), &format!("<a href='{APP}/client'>go</a>"));
+        stage.seen.forget();
+        stage.browser.click("a");
+        stage.text();
+        let pages = requests(stage, "GET", "/client");
+        assert_eq!(
+            pages.iter().map(|page| page.site.as_str()).collect::<Vec<_>>(),
+            [site],
+            "no page comes between"
+        );
+        assert_eq!(pages.iter().map(|page| page.cookies(SESSION)).collect::<Vec<_>>(), [1]);
+    }
 }

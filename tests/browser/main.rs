@@ -22,6 +22,9 @@ mod lab;
 mod proxy;
 #[path = "../common/scratch.rs"]
 mod scratch;
+#[cfg(feature = "redis")]
+#[path = "../common/servers.rs"]
+mod servers;
 #[path = "../common/unique.rs"]
 mod unique;
 #[path = "../common/user_agent.rs"]
@@ -33,6 +36,8 @@ mod seen;
 mod stage;
 
 mod bound;
+#[cfg(feature = "redis")]
+mod bound_instances;
 mod history;
 mod honest;
 mod hostile;

@@ -14,6 +14,22 @@ crate::in_every_browser!(
     a_link_from_another_site_finds_the_user_signed_in,
 );
 
+crate::in_browser!(on_strict_chromium Chromium with STRICT; a_link_to_a_strict_site_arrives_by_a_page_more);
+crate::in_browser!(on_strict_firefox Firefox with STRICT; a_link_to_a_strict_site_arrives_by_a_page_more);
+
+const STRICT: &[&str] = &["--same-site", "strict", "--first-party-links", "on"];
+
+fn a_link_to_a_strict_site_arrives_by_a_page_more(stage: &mut Stage) {
+    stage.sign_in("alice");
+    stage.open_page(&format!("{OTHER}/link"), &format!("<a href={APP}/>go</a>"));
+    stage.seen.forget();
+    stage.browser.click("a");
+    let page: serde_json::Value = serde_json::from_str(&stage.text()).expect("JSON");
+    assert_eq!(page["user"], "alice");
+    let pages: Vec<_> = stage.seen.all().into_iter().filter(|page| page.path == "/").collect();
+    assert_eq!(pages.iter().map(|page| page.cookies(SESSION)).collect::<Vec<_>>(), [0, 1]);
+}
+
 fn a_form_of_another_site_carries_no_cookie(stage: &mut Stage) {
     stage.sign_in("alice");
     stage.submit(&format!("{OTHER}/form"), "/lab/arrived", "");

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
@@ -17,6 +17,9 @@ use crate::{
     pages::Pages,
     seen::{Request, Seen},
 };
+
+#[cfg(feature = "redis")]
+use crate::{proxy::Proxy, servers::Redis};
 
 /// The application, its sibling, and another site.
 pub(crate) const APP: &str = "https://app.site.test";
@@ -43,12 +46,31 @@ pub(crate) fn play_with(kind: Kind, flags: &'static [&str], story: fn(&mut Stage
         return;
     }
     let _one_at_a_time = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let lab = Lab::start(&Flags::memory().with(&["--listen", "127.0.0.1:3000"]).with(flags));
+    perform(kind, &folder, lab, story);
+}
+
+/// The same where two instances share a Redis of the story's own, behind a proxy that does to their bytes what it says.
+#[cfg(feature = "redis")]
+pub(crate) fn play_over_redis(kind: Kind, flags: &'static [&str], story: fn(&mut Stage, &Redis, &Proxy)) {
+    let Some(folder) = folder() else { return };
+    if kind.missing().is_some() {
+        return;
+    }
+    let _one_at_a_time = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let redis = Redis::start(&[]);
+    let shared = Flags { keys: Some(Lab::new_keys()), instances: 2, store: redis.url(), ..Flags::memory() };
+    let lab = Lab::start(&shared.with(&["--verb-timeout", "250"]).with(flags));
+    let proxy = Proxy::at(3000, lab.instances().to_vec());
+    perform(kind, &folder, lab, |stage| story(stage, &redis, &proxy));
+}
+
+fn perform(kind: Kind, folder: &Path, lab: Lab, story: impl FnOnce(&mut Stage)) {
     let runtime = Runtime::new().expect("a runtime");
     let pages = Pages::start(&runtime);
     pages.put(DESK, "desk", &[]);
-    let lab = Lab::start(&Flags::memory().with(&["--listen", "127.0.0.1:3000"]).with(flags));
-    let seen = Seen::new(&folder);
-    let mut stage = Stage { browser: Browser::start(kind, &folder), lab, seen, pages, runtime };
+    let seen = Seen::new(folder);
+    let mut stage = Stage { browser: Browser::start(kind, folder), lab, seen, pages, runtime };
     let played = catch_unwind(AssertUnwindSafe(|| story(&mut stage)));
     if played.is_err() {
         eprintln!("{kind}: the application has answered {:#?}", stage.seen.all());

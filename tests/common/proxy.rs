@@ -46,7 +46,12 @@ pub(crate) enum Fault {
 
 impl Proxy {
     pub(crate) fn start(servers: Vec<SocketAddr>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::at(0, servers)
+    }
+
+    /// The same on a port that others know.
+    pub(crate) fn at(port: u16, servers: Vec<SocketAddr>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
         let address = listener.local_addr().expect("it listens");
         let shared = Arc::<Shared>::default();
         let serving = Arc::clone(&shared);

@@ -53,18 +53,18 @@ on_every_store!(
     nothing_is_offered_where_binding_is_off,
 );
 
-fn offers(builder: SessionLayerBuilder) -> SessionLayerBuilder {
+pub(crate) fn offers(builder: SessionLayerBuilder) -> SessionLayerBuilder {
     builder.device_binding(DeviceBinding::Offer)
 }
 
-async fn offering(stage: &Stage) -> Stage {
+pub(crate) async fn offering(stage: &Stage) -> Stage {
     let stage = stage.rebuilt(offers);
     stage.layer.ready().await.unwrap();
     stage
 }
 
 /// A browser in which alice has signed in, and what it was offered.
-async fn offered(stage: &Stage) -> (Browser, Offer) {
+pub(crate) async fn offered(stage: &Stage) -> (Browser, Offer) {
     let mut browser = stage.browser();
     let answer = browser.visit(login("alice")).await;
     answer.ok();
@@ -74,7 +74,7 @@ async fn offered(stage: &Stage) -> (Browser, Offer) {
 }
 
 /// A browser in which alice has signed in with a device.
-async fn bound(stage: &Stage) -> (Browser, Device) {
+pub(crate) async fn bound(stage: &Stage) -> (Browser, Device) {
     let (mut browser, offer) = offered(stage).await;
     let device = bind(&mut browser, &offer).await;
     assert_eq!(stage.events.names(), ["device_bound"]);
@@ -529,7 +529,7 @@ async fn cycle(session: portcullis::Session) -> &'static str {
     "cycled"
 }
 
-async fn promote(auth: Auth) {
+pub(crate) async fn promote(auth: Auth) {
     auth.set_claims(serde_json::json!({ "role": "editor" })).await.unwrap();
 }
 

@@ -7,7 +7,7 @@ use http::Method;
 use portcullis::{
     BindingPolicy, CookiePolicy, CrossSite, DeviceBinding, KeyRing, MemoryStore, SessionLayer,
     SessionLayerBuilder, Timeouts,
-    cookie::CookieRule,
+    cookie::{CookieRule, SameSite},
     session::{ContextSignal, Reaction},
 };
 
@@ -263,6 +263,15 @@ async fn what_device_binding_needs_is_checked() {
         "the session layer cannot be built:\n\
          - refresh_initiators: no session is bound to a device. Remedy: choose a device_binding(), or name no initiators."
     );
+    assert_eq!(
+        refusal(site().software_keys().first_party_links().recent_proof(Duration::ZERO)),
+        "the session layer cannot be built:\n\
+         - first_party_links: cookies arrive with links as it is. Remedy: leave it out, or set same_site() to Strict.\n\
+         - recent_proof: it is zero. Remedy: set it to some minutes; the default is 2.\n\
+         - software_keys: no session is bound to a device. Remedy: choose a device_binding(): the script's key is for browsers \
+         that do without."
+    );
+    assert!(site().same_site(SameSite::Strict).first_party_links().build().is_ok());
     for bad in [
         "",
         "*",

@@ -1,7 +1,7 @@
 //! Requests that another site makes a browser send (A31, A32, A35), and honest ones that browsers label oddly.
 
 use http::{Method, StatusCode};
-use portcullis::{Auth, CrossSite, SessionEvent, events::CrossSiteReason};
+use portcullis::{Auth, CrossSite, SessionEvent, cookie::SameSite, events::CrossSiteReason};
 
 use crate::{
     browser::{Answer, Browser},
@@ -25,6 +25,7 @@ on_every_store!(
     cookies_that_do_not_count_end_no_session,
     a_route_that_is_bypassed_for_get_may_be_embedded,
     a_refusal_says_nothing_and_is_not_cached,
+    a_link_to_a_strict_site_loads_again_where_the_site_wants_it,
 );
 
 fn assert_refused(answer: &Answer, stage: &Stage, reason: CrossSiteReason) {
@@ -235,4 +236,47 @@ async fn a_refusal_says_nothing_and_is_not_cached(stage: Stage) {
     assert_eq!(answer.field("cache-control"), "no-store");
     assert_eq!(answer.field("vary"), "Origin, Sec-Fetch-Site");
     assert!(answer.body.is_empty());
+}
+
+async fn a_link_to_a_strict_site_loads_again_where_the_site_wants_it(stage: Stage) {
+    let strict = stage.rebuilt(|builder| builder.same_site(SameSite::Strict));
+    let wants = stage.rebuilt(|builder| builder.same_site(SameSite::Strict).first_party_links());
+    for stage in [&strict, &wants] {
+        stage.layer.ready().await.unwrap();
+    }
+    let mut alice = wants.signed_in("alice").await;
+    // What a browser sends along with a link of another site: nothing.
+    let bare = alice.with_jar(crate::jar::Jar::default());
+    let link = |browser: &Browser, site: &str, dest: &str| {
+        let browser = browser.with_field("sec-fetch-mode", "navigate").with_field("sec-fetch-dest", dest);
+        browser.with_field("sec-fetch-site", site)
+    };
+    let page = link(&bare, "cross-site", "document").ask(who).await;
+    assert_eq!((page.ok().as_str(), page.field("refresh").as_str()), ("", "0"));
+    assert!(page.cookies.is_empty());
+    assert_eq!(
+        link(&alice, "same-origin", "document").ask(who).await.ok(),
+        "alice",
+        "and then it is its own"
+    );
+    for (site, dest) in [
+        ("cross-site", "iframe"),
+        ("same-site", "document"),
+        ("none", "document"),
+        ("same-origin", "document"),
+    ] {
+        assert_eq!(link(&bare, site, dest).ask(who).await.ok(), "nobody", "{site} {dest}");
+    }
+    assert_eq!(
+        link(&bare, "cross-site", "document").post(who).await.ok(),
+        "nobody",
+        "what changes something is sent once"
+    );
+    assert_eq!(bare.with_field("sec-fetch-site", "cross-site").ask(who).await.ok(), "nobody");
+    assert_eq!(
+        link(&bare.at(&strict), "cross-site", "document").ask(who).await.ok(),
+        "nobody",
+        "by default it does not"
+    );
+    assert_eq!(alice.who().await, "alice");
 }

@@ -77,6 +77,7 @@ mod model;
 mod outage;
 mod place;
 mod reauthentication;
+mod recent_proof;
 mod renewal;
 mod rotation;
 mod sealed_cookies;

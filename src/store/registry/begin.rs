@@ -201,7 +201,11 @@ impl Registry {
             epoch: row.epoch,
             claims_version: row.claims_version,
             authenticated_at: row.authenticated_at,
-            minted_at: now,
+            // Of a device's session it is when the device has proven itself.
+            minted_at: match shown {
+                Some(shown) if kind == Some(KeyKind::Device) => shown.minted_at.min(now),
+                _ => now,
+            },
             fresh_until: (now + span).min(row.deadline),
             ends_at: row.ends_at,
             context: private.context,

@@ -9,7 +9,7 @@ use crate::{
     dbsc::{KeyKind, VerifiedProof},
     events::{SessionEvent, StoreVerb},
     id::{SessionId, SessionRef, StoredId},
-    session::{ContextDigest, Reason, Snapshot, Standing},
+    session::{ContextDigest, Fixed, Reason, Snapshot, Standing},
     store::{
         contract::{Presented, RotateAnswer, RotateRequest, StoreError},
         revocation::Revocation,
@@ -46,7 +46,7 @@ impl Registry {
             KeyKind::Device => SessionEvent::DeviceBound,
             KeyKind::Software => SessionEvent::SoftwareKeyBound,
         };
-        self.prove(&snapshot.id(), presented, RowEdit::None, Timestamp::MAX, event).await
+        self.prove(&snapshot.id(), presented, RowEdit::None, None, event).await
     }
 
     /// Prolongs a session by a proof of its key, and follows the client that shows it. One store call.
@@ -59,7 +59,7 @@ impl Registry {
         let Some(key) = proof.key().to_bytes() else { return Proven::Unavailable };
         let presented = Presented::Proof { key, challenge: proof.challenge() };
         let edit = RowEdit::Renewal { moved_to: Some(shown), changed: false, idle: self.timeouts.idle };
-        self.prove(id, presented, edit, Timestamp::MAX, SessionEvent::Renewed).await
+        self.prove(id, presented, edit, None, SessionEvent::Renewed).await
     }
 
     /// Notes a new authentication of the user of a bound session. Its id and its key stay. One store call.
@@ -74,8 +74,7 @@ impl Registry {
         let id = snapshot.id();
         let event = SessionEvent::Reauthenticated;
         // The device has proven nothing: the cookie is fresh no longer than the one that was shown.
-        let until = snapshot.fixed().fresh_until;
-        match self.prove(&id, Presented::Authentication, edit, until, event).await {
+        match self.prove(&id, Presented::Authentication, edit, Some(snapshot.fixed()), event).await {
             Proven::Issued(issued) => Ok(issued),
             Proven::Ended | Proven::Bound(_) | Proven::Used { .. } => Err(RegistryError::Gone),
             Proven::Unavailable => Err(RegistryError::Store),
@@ -87,7 +86,7 @@ impl Registry {
         id: &SessionId,
         presented: Presented,
         edit: RowEdit<'_>,
-        until: Timestamp,
+        shown: Option<&Fixed>,
         event: fn(SessionRef) -> SessionEvent,
     ) -> Proven {
         let stored_id = self.vault.stored_id_of(id);
@@ -99,7 +98,7 @@ impl Registry {
         match self.present(stored_id, presented, edit).await {
             Err(_) => Proven::Unavailable,
             Ok(RotateAnswer::Taken { row, now }) => {
-                match self.issue_bound(id, stored_id, &row, now, until, &presented) {
+                match self.issue_bound(id, stored_id, &row, now, shown, &presented) {
                     Ok(issued) if self.standing(issued.admitted.snapshot()) == Standing::Revoked => {
                         over(Reason::Revoked)
                     }
@@ -160,13 +159,14 @@ impl Registry {
         stored_id: StoredId,
         row: &Row,
         now: Timestamp,
-        until: Timestamp,
+        shown: Option<&Fixed>,
         presented: &Presented,
     ) -> Result<Issued, RegistryError> {
         let private = self.vault.open_private(&stored_id, row).ok_or(RegistryError::Gone)?;
         let token = (!matches!(presented, Presented::Proof { .. })).then_some(row.rotation.issued);
         let is_device = matches!(row.device.as_deref(), Some(device) if device.kind == KeyKind::Device);
-        let span = self.timeouts.fresh_of(is_device).min(until.since(now));
-        Ok(self.issue(id, stored_id, row, &private, now, span, None, token)?)
+        let fresh = self.timeouts.fresh_of(is_device);
+        let span = shown.map_or(fresh, |shown| fresh.min(shown.fresh_until.since(now)));
+        Ok(self.issue(id, stored_id, row, &private, now, span, shown, token)?)
     }
 }

@@ -51,6 +51,7 @@ pub(crate) struct SessionData {
     /// The expiry the core was given. It states it again at every save; another one was set by a handler.
     given_expiry: OffsetDateTime,
     was_read: AtomicBool,
+    wants_proof: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -145,6 +146,7 @@ impl SessionData {
             initial: admitted,
             given_expiry,
             was_read: AtomicBool::new(false),
+            wants_proof: AtomicBool::new(false),
             state: Mutex::new(State { live, alias, cookies, ..State::default() }),
         });
         // An instant, because the other kinds of expiry read the clock inside the core.
@@ -170,6 +172,15 @@ impl SessionData {
     /// The response depends on who is signed in.
     pub(crate) fn mark_read(&self) {
         self.was_read.store(true, Ordering::Relaxed);
+    }
+
+    /// The handler wants a proof of the session's device that is newer than the last one.
+    pub(crate) fn want_proof(&self) {
+        self.wants_proof.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wants_proof(&self) -> bool {
+        self.wants_proof.load(Ordering::Relaxed)
     }
 
     /// The store failed under a handler, which may have answered as if nothing was wrong.

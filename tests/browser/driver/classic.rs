@@ -60,6 +60,13 @@ impl Classic {
         cookie["value"].as_str().map(str::to_owned).ok_or_else(|| format!("no value: {cookie}"))
     }
 
+    pub(crate) fn put_cookie(&self, name: &str, value: &str) -> Result<(), String> {
+        let cookie = json!({
+            "name": name, "value": value, "path": "/", "secure": true, "httpOnly": true, "sameSite": "Lax",
+        });
+        self.ask("POST", "/cookie", &json!({ "cookie": cookie })).map(drop)
+    }
+
     pub(crate) fn back(&self) -> Result<(), String> {
         self.ask("POST", "/back", &json!({})).map(drop)
     }

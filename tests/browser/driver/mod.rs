@@ -131,6 +131,12 @@ impl Browser {
         wire.forget_cookie(name).unwrap_or_else(|error| panic!("{}: {name}: {error}", self.kind));
     }
 
+    /// Puts a cookie of the open page's host into the browser's jar, as the application sets them. Chromium and WebKitGTK only.
+    pub(crate) fn put_cookie(&mut self, name: &str, value: &str) {
+        let Wire::Classic(wire) = &self.wire else { panic!("{}: it is not driven by WebDriver", self.kind) };
+        wire.put_cookie(name, value).unwrap_or_else(|error| panic!("{}: {name}: {error}", self.kind));
+    }
+
     /// The value of a cookie of the open page, as one who reads the disk sees it. Chromium and WebKitGTK only.
     pub(crate) fn cookie(&mut self, name: &str) -> String {
         let Wire::Classic(wire) = &self.wire else { panic!("{}: it is not driven by WebDriver", self.kind) };
