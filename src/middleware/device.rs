@@ -113,16 +113,14 @@ impl Endpoint {
     }
 
     /// Whether the site has it.
-    pub(super) fn is_of(self, devices: Option<&Devices>) -> bool {
-        devices.is_some_and(|devices| devices.software_keys || matches!(self, Self::Register | Self::Refresh))
+    pub(super) fn is_of(self, devices: &Devices) -> bool {
+        devices.software_keys || matches!(self, Self::Register | Self::Refresh)
     }
 }
 
 /// Whether `path`, whole, is one of the endpoints of a site with these.
-pub(super) fn is_device_endpoint(devices: Option<&Devices>, path: &str) -> bool {
-    devices.is_some()
-        && path.starts_with(MOUNTED_AT)
-        && Endpoint::of(path).is_some_and(|endpoint| endpoint.is_of(devices))
+pub(super) fn is_device_endpoint(devices: &Devices, path: &str) -> bool {
+    path.starts_with(MOUNTED_AT) && Endpoint::of(path).is_some_and(|endpoint| endpoint.is_of(devices))
 }
 
 const MOUNTED_AT: &str = "/portcullis";

@@ -67,8 +67,9 @@ impl<B> Service<Request<B>> for DeviceEndpoints {
         let site = Arc::clone(&self.0);
         site.registry.start_watching();
         let (method, headers) = (request.method(), request.headers());
-        let endpoint =
-            Endpoint::of(request.uri().path()).filter(|endpoint| endpoint.is_of(site.devices.as_ref()));
+        let is_of =
+            |endpoint: &Endpoint| site.devices.as_ref().is_some_and(|devices| endpoint.is_of(devices));
+        let endpoint = Endpoint::of(request.uri().path()).filter(is_of);
         let Some(endpoint) = endpoint else { return at_once(status(StatusCode::NOT_FOUND)) };
         let is_asset = matches!(endpoint, Endpoint::Script | Endpoint::Page);
         if is_asset && *method != Method::GET || !is_asset && *method != Method::POST {

@@ -13,12 +13,14 @@ use super::{
     question::Question,
 };
 use crate::{
+    clock::Timestamp,
     cookie::{Found, find, near_miss},
     dbsc::KeyKind,
     events::{CookieFault, SessionEvent},
+    id::StoredId,
     session::{
         Admission, Admitted, AuthenticToken, Challenged, ContextRelation, Opened, Reason, Snapshot, Standing,
-        TokenError, Verdict,
+        Strength, TokenError, Verdict,
     },
     store::{Asking, CookieChange, Registry, RenewalKind},
 };
@@ -95,6 +97,7 @@ impl Incoming<'_> {
 
     /// Only its key renews this session. A browser that could not ask the device is to come again; one that has not tried,
     /// because a page of another site sent it here, is made to try; what is left is nobody, and its cookies stay.
+    #[cold]
     fn challenged(self, challenged: Challenged) -> Judged {
         let registry = &self.site.registry;
         let session = registry.session_ref(&challenged.session);
@@ -134,6 +137,7 @@ impl Incoming<'_> {
 
     /// Whether our cookies may have been withheld only because the link stands on another site, and the site wants such a page
     /// to load again.
+    #[cold]
     fn may_be_strict_link(&self) -> bool {
         let found = || find(self.asking.cookies(), self.site.cookies.names());
         self.site.first_party_links
@@ -204,23 +208,16 @@ impl Incoming<'_> {
             Found::One(value) => self.open(value),
             Found::Nothing | Found::Several => None,
         };
-        let bound_to = opened.as_ref().and_then(|opened| opened.snapshot().fixed().bound_to());
         // Of a session that its browser refreshes: when its device has proven itself.
-        let proven_at = opened.as_ref().map(|opened| opened.snapshot().fixed().minted_at);
-        let proven_at = proven_at.filter(|_| bound_to == Some(KeyKind::Device));
+        let proven_at = opened.as_ref().and_then(|opened| {
+            let fixed = opened.snapshot().fixed();
+            (fixed.strength == Strength::Device).then_some(fixed.minted_at)
+        });
         let stale = match opened {
             Some(opened) => match self.judge_opened(opened) {
                 Admission::Admitted(admitted) => return self.admitted(admitted, token),
                 Admission::Outdated(admitted) => return Verdict::Confirm(admitted),
-                // Where page and refresh come by two ways, one just proven would be challenged again and again.
-                Admission::Rejected(session, Reason::Context(signal))
-                    if proven_at.is_some_and(|at| self.asking.now >= at + JUST_PROVEN) =>
-                {
-                    let at = registry.session_ref(&session);
-                    registry.event(SessionEvent::Refused(at, Reason::Context(signal)));
-                    return Verdict::Challenge(Challenged { session, cookie: bound_to });
-                }
-                Admission::Rejected(session, reason) => return Verdict::Reject(session, reason),
+                Admission::Rejected(session, reason) => return self.rejected(session, reason, proven_at),
                 Admission::Stale(opened) => Some(opened),
             },
             None => None,
@@ -232,9 +229,10 @@ impl Incoming<'_> {
         }
         if let Some(stale) = stale {
             let session = *stale.snapshot().stored_id();
-            return match proven_at {
-                Some(_) => Verdict::Challenge(Challenged { session, cookie: bound_to }),
-                None => Verdict::Reject(session, Reason::Expired),
+            return match stale.snapshot().fixed().bound_to() {
+                cookie @ Some(KeyKind::Device) => Verdict::Challenge(Challenged { session, cookie }),
+                // A script's key renews together with a token alone.
+                Some(KeyKind::Software) | None => Verdict::Reject(session, Reason::Expired),
             };
         }
         // Looked for only where nothing of ours came: the hot path never pays for it, nor does a refused cookie twice.
@@ -244,6 +242,20 @@ impl Incoming<'_> {
             registry.event(SessionEvent::CookieNearMiss(kind));
         }
         Verdict::Anonymous
+    }
+
+    /// What comes of an authentic cookie that does not count. A browser that refreshes its session may prove that it is still the
+    /// same one.
+    #[cold]
+    fn rejected(&self, session: StoredId, reason: Reason, proven_at: Option<Timestamp>) -> Verdict {
+        let registry = &self.site.registry;
+        // Where page and refresh come by two ways, one just proven would be challenged again and again.
+        let may_prove_it = proven_at.is_some_and(|at| self.asking.now >= at + JUST_PROVEN);
+        if may_prove_it && matches!(reason, Reason::Context(_)) {
+            registry.event(SessionEvent::Refused(registry.session_ref(&session), reason));
+            return Verdict::Challenge(Challenged { session, cookie: Some(KeyKind::Device) });
+        }
+        Verdict::Reject(session, reason)
     }
 
     fn open(&self, value: &[u8]) -> Option<Opened> {

@@ -54,7 +54,9 @@ where
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         self.site.registry.start_watching();
-        if is_device_endpoint(self.site.devices.as_ref(), request.uri().path()) {
+        if let Some(devices) = &self.site.devices
+            && is_device_endpoint(devices, request.uri().path())
+        {
             // The endpoints look after themselves, wherever they are mounted.
             return ResponseFuture {
                 state: State::Running { inner: self.inner.call(request), attached: None },

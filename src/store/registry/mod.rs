@@ -38,11 +38,11 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     cookie::SealedCookie,
-    dbsc::KeyKind,
     events::{EventSink, SessionEvent, StoreVerb},
     id::{SessionRef, StoredId},
     session::{
-        Admission, Admitted, ContextRelation, Opened, RenewalTokens, Snapshot, Standing, Timeouts, admit,
+        Admission, Admitted, ContextRelation, Opened, RenewalTokens, Snapshot, Standing, Strength, Timeouts,
+        admit,
     },
 };
 
@@ -202,7 +202,7 @@ impl Registry {
     pub(crate) fn admission(&self, opened: Opened, now: Timestamp, relation: ContextRelation) -> Admission {
         let snapshot = opened.snapshot();
         let standing = self.standing(snapshot);
-        let fresh = self.timeouts.fresh_of(snapshot.fixed().bound_to() == Some(KeyKind::Device));
+        let fresh = self.timeouts.fresh_of(snapshot.fixed().strength == Strength::Device);
         admit(opened, now, fresh, relation, standing)
     }
 
