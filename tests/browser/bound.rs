@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::{
-    driver::{Browser, poll},
+    driver::{Browser, Kind, poll},
     jar::RENEWAL,
     seen::Request,
-    stage::{APP, DESK, OTHER, SIBLING, Stage, folder},
+    stage::{APP, DESK, OTHER, SIBLING, Stage, folder, play_with},
 };
 
 crate::in_browser!(on_chromium BindingChromium with OFFERS;
@@ -280,4 +280,30 @@ fn a_link_from_a_named_site_is_refreshed_before_it_is_followed(stage: &mut Stage
         );
         assert_eq!(pages.iter().map(|page| page.cookies(SESSION)).collect::<Vec<_>>(), [1]);
     }
+}
+
+/// How much later a page comes where the browser refreshes first. It prints figures and holds nothing to them.
+#[test]
+#[ignore = "it measures: tests/browsers cargo test --all-features --test browser -- --ignored --nocapture"]
+fn what_a_refresh_costs_a_page() {
+    play_with(Kind::BindingChromium, OFFERS, |stage| {
+        sign_in(stage, "alice");
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..40 {
+            for (refreshes, times) in [false, true].into_iter().zip(&mut times) {
+                stage.browser.open(DESK);
+                if refreshes {
+                    stage.browser.forget_cookie(SESSION);
+                }
+                stage.browser.open(&format!("{APP}/client"));
+                let script =
+                    "const [page] = performance.getEntriesByType('navigation'); return page.responseEnd";
+                times.push(stage.browser.run(script).as_f64().expect("milliseconds"));
+            }
+        }
+        for (what, times) in ["with its cookie", "after a refresh"].iter().zip(&mut times) {
+            times.sort_by(f64::total_cmp);
+            eprintln!("MEASURED a page {what}: median {:.1} ms, worst of 40 {:.1} ms", times[20], times[39]);
+        }
+    });
 }
