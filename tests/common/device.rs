@@ -50,7 +50,7 @@ impl Device {
     }
 
     /// The header of a proof of this type that brings its key.
-    fn header(&self, kind: &str) -> String {
+    pub(crate) fn header(&self, kind: &str) -> String {
         let point = self.key.verifying_key().to_sec1_point(false);
         let coordinate = |bytes: &[u8]| BASE64.encode_to_string(bytes);
         let (x, y) = (coordinate(point.x().expect("x")), coordinate(point.y().expect("y")));

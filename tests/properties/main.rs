@@ -15,6 +15,9 @@
 
 mod app_cookies;
 mod cookie_header;
+#[path = "../common/device.rs"]
+mod device;
+mod device_endpoints;
 mod edits;
 #[path = "../common/forge.rs"]
 mod forge;
@@ -73,6 +76,25 @@ fn hold(name: &str, words: &'static [&'static [u8]], check: fn(&[u8])) {
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn device_endpoints() {
+    hold(
+        "device_endpoints",
+        &[
+            b"{\"jti\":\"",
+            b"\"}",
+            b"dbsc+jwt",
+            b"\"alg\":\"ES256\"",
+            b"\"jwk\":{",
+            b".",
+            b"\0\0\xC0",
+            b"\0\x10\xD0",
+            b"\\",
+        ],
+        device_endpoints::check,
+    );
 }
 
 #[test]
