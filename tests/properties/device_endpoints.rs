@@ -22,11 +22,11 @@ use super::{
 /// its payload, rightly signed again; and of which endpoint.
 pub fn check(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
-    SITE.with_borrow(|site| {
+    SITE.with_borrow_mut(|site| {
         let (path, challenge) = match kind / 6 % 3 {
-            0 => (REFRESH, &site.device.challenge),
-            1 => (REGISTER, &site.offer.challenge),
-            _ => (KEY, &site.key.challenge),
+            0 => (REFRESH, site.device.challenge.clone()),
+            1 => (REGISTER, site.offer.challenge.clone()),
+            _ => (KEY, site.key.challenge.clone()),
         };
         let honest = |header: &[u8], payload: &[u8]| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -36,13 +36,17 @@ pub fn check(data: &[u8]) {
         let payload = format!(r#"{{"jti":"{challenge}"}}"#);
         let (header, payload) = (header.as_bytes(), payload.as_bytes());
         let proof = match kind % 6 {
-            0 => return site.answers(path, &[("sec-secure-session-id", data)], false),
+            0 => {
+                site.answers(path, &[("sec-secure-session-id", data)], false);
+                return;
+            }
             1 => data.to_vec(),
             2 => edited(honest(header, payload).as_bytes(), data),
             3 => honest(&edited(header, data), payload).into_bytes(),
             4 => honest(header, &edited(payload, data)).into_bytes(),
             _ => honest(data, payload).into_bytes(),
         };
+        // Signatures are the same each time (RFC 6979).
         let whole = honest(header, payload);
         // Whatever was changed of what is signed, the challenge must be in it still; of the proof itself, every byte.
         let may_be_taken = match kind % 6 {
@@ -50,12 +54,15 @@ pub fn check(data: &[u8]) {
             4 => edited(payload, data).windows(challenge.len()).any(|part| part == challenge.as_bytes()),
             _ => true,
         };
-        site.answers(path, &[("secure-session-response", &proof)], may_be_taken);
+        if let Some(response) = site.answers(path, &[("secure-session-response", &proof)], may_be_taken) {
+            site.goes_on(path, &response);
+        }
     });
 }
 
 struct Site {
     runtime: tokio::runtime::Runtime,
+    layer: SessionLayer,
     endpoints: DeviceEndpoints,
     /// Bound as a device's; what it holds.
     device: Device,
@@ -92,36 +99,65 @@ impl Site {
             .build()
             .unwrap();
         runtime.block_on(layer.ready()).unwrap();
-        let sign_in = || {
-            let login = service_fn(|request: Request<()>| async move {
-                Auth::from_extensions(request.extensions()).unwrap().login("alice").await.unwrap();
-                Ok::<_, Infallible>(Response::new(String::new()))
-            });
-            let request = Request::builder().header(header::USER_AGENT, USER_AGENT).body(()).unwrap();
-            let response = runtime.block_on(layer.layer(login).call(request)).unwrap();
-            let offer = response.headers()["secure-session-registration"].to_str().unwrap();
-            (Offer::read(offer).unwrap(), cookies(response.headers()))
+        let mut site = Self {
+            endpoints: layer.device_endpoints(),
+            runtime,
+            layer,
+            device: Device::new(7),
+            bound: String::new(),
+            offer: Offer { path: String::new(), challenge: String::new() },
+            unbound: String::new(),
+            key: Device::new(7),
+            keyed: String::new(),
         };
-        let (offer, unbound) = sign_in();
-        let (bound_offer, bound) = sign_in();
-        let (_, keyed) = sign_in();
-        let (device, key) = (Device::new(7), Device::new(7));
-        let mut site =
-            Self { runtime, endpoints: layer.device_endpoints(), device, bound, offer, unbound, key, keyed };
-        let proof = site.device.registration(&bound_offer.challenge);
+        let offer;
+        (offer, site.bound) = site.sign_in();
+        (site.offer, site.unbound) = site.sign_in();
+        (_, site.keyed) = site.sign_in();
+        let proof = site.device.registration(&offer.challenge);
         let (bound, fields) = (site.bound.clone(), [("secure-session-response", proof.as_bytes())]);
         let response = site.call(REGISTER, &bound, &fields).unwrap();
         site.device.take(response.body(), response.headers()["secure-session-challenge"].to_str().unwrap());
-        let challenge = |response: &Response<String>| {
-            let told: serde_json::Value = serde_json::from_str(response.body()).unwrap();
-            told["challenge"].as_str().unwrap().to_owned()
-        };
         let keyed = site.keyed.clone();
         let asked = challenge(&site.call(KEY, &keyed, &[]).unwrap());
         let proof = site.key.by_script(&asked);
         let response = site.call(KEY, &keyed, &[("secure-session-response", proof.as_bytes())]).unwrap();
-        (site.key.challenge, site.keyed) = (challenge(&response), cookies(response.headers()));
+        site.goes_on(KEY, &response);
         site
+    }
+
+    /// A login, what it offers and what its browser holds.
+    fn sign_in(&self) -> (Offer, String) {
+        let login = service_fn(|request: Request<()>| async move {
+            Auth::from_extensions(request.extensions()).unwrap().login("alice").await.unwrap();
+            Ok::<_, Infallible>(Response::new(String::new()))
+        });
+        let request = Request::builder().header(header::USER_AGENT, USER_AGENT).body(()).unwrap();
+        let response = self.runtime.block_on(self.layer.layer(login).call(request)).unwrap();
+        let offer = response.headers()["secure-session-registration"].to_str().unwrap();
+        (Offer::read(offer).unwrap(), cookies(response.headers()))
+    }
+
+    /// A proof was taken: so that the next one is judged alone, it answers a challenge that is good again.
+    fn goes_on(&mut self, path: &str, response: &Response<String>) {
+        if !response.headers().contains_key(header::SET_COOKIE) {
+            return;
+        }
+        match path {
+            REGISTER => (self.offer, self.unbound) = self.sign_in(),
+            REFRESH => {
+                let field = response.headers()["secure-session-challenge"].to_str().unwrap();
+                self.device.challenge = challenge_of(field, &self.device.identifier).unwrap();
+            }
+            _ => {
+                self.key.challenge = challenge(response);
+                // Right after the first one its token goes on; only the binding gives another.
+                let set = cookies(response.headers());
+                if set.contains("renewal=") {
+                    self.keyed = set;
+                }
+            }
+        }
     }
 
     fn call(
@@ -142,7 +178,12 @@ impl Site {
         Some(response.unwrap_or_else(|never| match never {}))
     }
 
-    fn answers(&self, path: &'static str, fields: &[(&'static str, &[u8])], may_be_taken: bool) {
+    fn answers(
+        &self,
+        path: &'static str,
+        fields: &[(&'static str, &[u8])],
+        may_be_taken: bool,
+    ) -> Option<Response<String>> {
         let mut fields = fields.to_vec();
         let cookie = match path {
             REGISTER => &self.unbound,
@@ -153,7 +194,7 @@ impl Site {
         {
             fields.push(("sec-secure-session-id", self.device.identifier.as_bytes()));
         }
-        let Some(response) = self.call(path, cookie, &fields) else { return };
+        let response = self.call(path, cookie, &fields)?;
         let allowed: &[u16] = if path == KEY { &[200] } else { &[200, 400, 401, 403] };
         assert!(allowed.contains(&response.status().as_u16()), "{path} {fields:?}: {}", response.status());
         let sets = response.headers().contains_key(header::SET_COOKIE);
@@ -163,7 +204,14 @@ impl Site {
             let challenge = response.headers()["secure-session-challenge"].to_str().unwrap();
             assert!(challenge_of(challenge, &self.device.identifier).is_some(), "a browser signs it");
         }
+        Some(response)
     }
+}
+
+/// What a script is to sign.
+fn challenge(response: &Response<String>) -> String {
+    let told: serde_json::Value = serde_json::from_str(response.body()).unwrap();
+    told["challenge"].as_str().unwrap().to_owned()
 }
 
 /// What a browser sends of what an answer has set.
