@@ -98,6 +98,7 @@ impl<B> Service<Request<B>> for DeviceEndpoints {
             }
         }
         let asking = incoming.noted().1;
+        let asking = if endpoint == Endpoint::Key { asking } else { asking.without_hints() };
         let headers = headers.clone();
         Box::pin(async move {
             let Some(devices) = &site.devices else { return Ok(status(StatusCode::NOT_FOUND)) };

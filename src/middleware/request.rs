@@ -69,11 +69,13 @@ impl Incoming<'_> {
                 } else {
                     RenewalKind::Activity
                 };
-                let stale = self.stale.take().filter(|stale| {
+                let stale = self.stale.take();
+                let may_load_again = stale.is_some() && self.site.devices.is_some() && self.is_navigation();
+                let stale = stale.filter(|stale| {
                     kind != RenewalKind::Upgrade && self.may_go_without_store(stale, relation)
                 });
                 let owed = self.owed.take();
-                self.ask(Question::Renew { token, relation, moved_to, kind, stale, owed })
+                self.ask(Question::Renew { token, relation, moved_to, kind, stale, owed, may_load_again })
             }
             Verdict::Unavailable => Judged::ComeAgain,
             Verdict::Reject(session, reason) => {

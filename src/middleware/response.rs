@@ -74,6 +74,9 @@ pub(super) fn dress<B>(attached: &Attached, response: &mut Response<B>) {
             }
         }
     }
+    if let Some(line) = site.cookies.removal_of_other(attached.data.asking.cookies()) {
+        response.headers_mut().append(header::SET_COOKIE, line);
+    }
     // A stored copy of this response would hand one user's credentials to another (attack A57).
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     vary(response, "Cookie");

@@ -16,7 +16,7 @@ use super::{
     attached::Attached,
     device::is_device_endpoint,
     incoming::Incoming,
-    question::{Question, ask},
+    question::{Instead, Question, ask},
     request::Judged,
     response::{by_page, dress, interstitial, refused, unavailable, unsigned},
     site::Site,
@@ -171,7 +171,11 @@ where
     B: Default,
 {
     let (asking, question) = *asked;
-    let Some(mut attached) = ask(&site, asking, question).await else { return Ok(unavailable()) };
+    let mut attached = match ask(&site, asking, question).await {
+        Ok(attached) => attached,
+        Err(Instead::LoadAgain) => return Ok(interstitial(&site, true)),
+        Err(Instead::ComeAgain) => return Ok(unavailable()),
+    };
     attach(&mut request, &mut attached);
     let is_connect = request.method() == Method::CONNECT;
     let response = inner.call(request).await?;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    cookie::{CookiePolicy, Origin, SameSite, Scope, SetCookie, SetCookieError},
+    cookie::{CookiePolicy, Found, Origin, SameSite, Scope, SetCookie, SetCookieError, find},
     crypto::KeyRing,
     session::{BindingPolicy, Seen, hints, proxy_header},
     store::{Extras, Registry, SetCookies},
@@ -44,6 +44,8 @@ pub(super) struct Site {
 pub(super) struct SiteCookies {
     session: SetCookie,
     renewal: SetCookie,
+    /// The session cookie as it is called where sessions are bound, or are not: whichever this site does not do.
+    other_session: Option<SetCookie>,
 }
 
 impl SiteCookies {
@@ -54,9 +56,15 @@ impl SiteCookies {
             Scope::HostHttp if bound => Scope::Host,
             other => other.clone(),
         };
+        let other_scope = match &scope {
+            Scope::HostHttp => Some(if bound { Scope::HostHttp } else { Scope::Host }),
+            _ => None,
+        };
+        let other_session =
+            other_scope.map(|scope| SetCookie::new(SESSION, scope, same_site, "")).transpose()?;
         let session = SetCookie::new(SESSION, session_scope, same_site, "")?;
         let renewal = SetCookie::new(RENEWAL, scope, same_site, "")?;
-        Ok(Self { session, renewal })
+        Ok(Self { session, renewal, other_session })
     }
 
     /// The session cookie, but for its value and lifetime.
@@ -72,6 +80,17 @@ impl SiteCookies {
     /// The lines that remove both.
     pub(super) fn removals(&self) -> impl Iterator<Item = HeaderValue> {
         [&self.session, &self.renewal].into_iter().filter_map(|cookie| line(&cookie.removal()))
+    }
+
+    /// The line that removes a session cookie from before sessions were bound, or since they are not any more, if such a one is
+    /// among `cookies`: it would stay beside ours for as long as a session lasts.
+    pub(super) fn removal_of_other<'a>(
+        &self,
+        cookies: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<HeaderValue> {
+        let other = self.other_session.as_ref()?;
+        let [found] = find(cookies, [other.name()]);
+        if found == Found::Nothing { None } else { line(&other.removal()) }
     }
 
     /// The line that removes the session cookie alone.

@@ -99,6 +99,14 @@ impl Asking {
         Self { now, address, extras, user_agent, cookie, more_cookies, ..Self::default() }
     }
 
+    /// The same where the browser asks by itself: it sends no hints then.
+    pub(crate) fn without_hints(mut self) -> Self {
+        if let Some(extras) = &mut self.extras {
+            extras.hints = Seen::NotLooked;
+        }
+        self
+    }
+
     /// The Cookie fields.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.cookie.iter().chain(&self.more_cookies).map(HeaderValue::as_bytes)

@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::{Router, routing::any};
 use http::{Method, StatusCode};
 use portcullis::{
-    Auth, DeviceBinding, RequireDevice, SessionEvent, SessionLayerBuilder, dbsc::ProofError, session::Reason,
+    Auth, BindingPolicy, DeviceBinding, RequireDevice, SessionEvent, SessionLayerBuilder,
+    dbsc::ProofError,
+    session::{ContextSignal, Reaction, Reason},
 };
 
 use crate::{
@@ -51,6 +53,10 @@ on_every_store!(
     who_has_no_device_is_refused_where_one_is_required,
     the_list_shows_what_is_bound,
     nothing_is_offered_where_binding_is_off,
+    switching_it_on_or_off_leaves_no_cookie_behind,
+    an_answer_from_before_the_binding_may_come_last,
+    hints_are_not_asked_of_what_a_browser_sends_by_itself,
+    what_a_store_has_lost_is_bound_again_and_told,
 );
 
 pub(crate) fn offers(builder: SessionLayerBuilder) -> SessionLayerBuilder {
@@ -778,4 +784,89 @@ async fn nothing_is_offered_where_binding_is_off(stage: Stage) {
     let answer = alice.visit(login("alice")).await;
     assert_eq!(answer.field("secure-session-registration"), "");
     assert_eq!(register(&alice, "a.b.c").await.status, StatusCode::NOT_FOUND);
+}
+
+async fn switching_it_on_or_off_leaves_no_cookie_behind(stage: Stage) {
+    let on = offering(&stage).await;
+    let mut alice = stage.signed_in("alice").await;
+    let (with, without) = ("__Host-session", "__Host-Http-session");
+    for (stage, name, other) in [(&on, with, without), (&stage, without, with), (&on, with, without)] {
+        alice = alice.at(stage);
+        let answer = alice.visit(who).await;
+        assert_eq!(answer.ok(), "alice");
+        assert!(
+            answer.cookies.sets(name).is_some() && answer.cookies.max_age(other) == Some(0),
+            "{answer:?}"
+        );
+        assert!(alice.visit(who).await.cookies.is_empty());
+        stage.pass(FRESH);
+        assert!(alice.visit(who).await.cookies.text(other).is_none(), "what is gone is not removed again");
+    }
+    stage.pass(FRESH);
+    alice.jar.put(without, "left");
+    let answer = alice.visit(logout).await;
+    assert_eq!((answer.cookies.max_age(with), answer.cookies.max_age(without)), (Some(0), Some(0)));
+}
+
+/// A request was under way when the key was bound; its answer comes after that, and puts its cookies over the bound ones.
+async fn an_answer_from_before_the_binding_may_come_last(stage: Stage) {
+    let stage = offering(&stage).await;
+    let (before, offer) = offered(&stage).await;
+    let mut alice = before.clone();
+    let mut device = bind(&mut alice, &offer).await;
+    alice.jar = before.jar.clone();
+    stage.pass(FRESH);
+    for from in ["same-origin", "none", "cross-site"] {
+        let page = navigation(&alice, from).ask(who).await;
+        assert_eq!((page.ok().as_str(), page.field("refresh").as_str()), ("", "0"), "{from}");
+        assert_eq!(page.cookies.max_age("__Host-session"), Some(0), "so that the browser refreshes");
+    }
+    assert_eq!(alice.ask(who).await.ok(), "nobody", "what is no page goes on without");
+    let page = navigation(&alice, "none").ask(who).await;
+    alice.take(&page);
+    let once = navigation(&alice, "same-origin").ask(who).await;
+    assert_eq!((once.ok().as_str(), once.field("refresh").as_str()), ("nobody", ""), "it does not go round");
+    refresh(&mut alice, &mut device).await;
+    assert_eq!(alice.who().await, "alice");
+}
+
+async fn hints_are_not_asked_of_what_a_browser_sends_by_itself(stage: Stage) {
+    let policy = BindingPolicy::default().on(ContextSignal::Hints, Reaction::Reject);
+    let stage = stage.rebuilt(|builder| offers(builder).binding(policy));
+    stage.layer.ready().await.unwrap();
+    let bare = stage.browser();
+    let mut alice = bare.with_field("sec-ch-ua-platform", "\"Linux\"");
+    let offer = Offer::read(&alice.visit(login("alice")).await.field("secure-session-registration")).unwrap();
+    let mut device = bind(&mut alice.clone().without_fields(), &offer).await;
+    let mut asks = alice.clone().without_fields();
+    stage.pass(FRESH);
+    refresh(&mut asks, &mut device).await;
+    alice.jar = asks.jar.clone();
+    assert_eq!(alice.who().await, "alice");
+    assert_eq!(asks.ask(who).await.ok(), "nobody", "of pages they are");
+}
+
+/// A backup from before the binding: the seal of the identifier says that it was.
+async fn what_a_store_has_lost_is_bound_again_and_told(stage: Stage) {
+    let scratch = crate::scratch::Scratch::new();
+    let (file, backup) = (scratch.file("sessions.db"), scratch.file("backup.db"));
+    let open = async |file: &std::path::Path| {
+        let store = portcullis::SqliteStore::open_with_clock(file, std::sync::Arc::clone(&stage.clock) as _);
+        offering(&stage.over_store(store.await.unwrap())).await
+    };
+    let now = open(&file).await;
+    let (mut alice, offer) = offered(&now).await;
+    for part in ["", "-wal"] {
+        let part = |file: &std::path::Path| format!("{}{part}", file.display());
+        std::fs::copy(part(&file), part(&backup)).unwrap();
+    }
+    let mut device = bind(&mut alice, &offer).await;
+    let restored = open(&backup).await;
+    alice = alice.at(&restored);
+    stage.events.take();
+    refresh(&mut alice, &mut device).await;
+    assert_eq!(stage.events.names(), ["store_rolled_back", "session_renewed"]);
+    stage.pass(FRESH);
+    refresh(&mut alice, &mut device).await;
+    assert_eq!(stage.events.names(), ["session_renewed"]);
 }

@@ -73,6 +73,12 @@ impl Browser {
         browser
     }
 
+    /// The same browser where it asks by itself, without what pages make it send.
+    pub(crate) fn without_fields(mut self) -> Self {
+        self.fields.clear();
+        self
+    }
+
     /// Sends a request to an application that consists of `handler`, and leaves the jar as it is. The future owns what
     /// it needs, so that several can be under way at once.
     pub(crate) fn ask<H, T>(&self, handler: H) -> impl Future<Output = Answer> + Send + use<H, T>

@@ -103,6 +103,12 @@ impl Registry {
                         over(Reason::Revoked)
                     }
                     Ok(issued) => {
+                        // The first proof of a key comes at its binding, and not here; the store has lost that one.
+                        if matches!(presented, Presented::Proof { .. })
+                            && row.device.as_ref().is_some_and(|device| !device.confirmed)
+                        {
+                            self.event(SessionEvent::StoreRolledBack(session));
+                        }
                         self.event(event(session));
                         Proven::Issued(issued)
                     }
