@@ -14,7 +14,7 @@
   const plainFetch = window.fetch.bind(window);
   const isPage = location.pathname === PAGE;
 
-  if (window.portcullis) return;
+  if (window.portcullis?.ready) return;
   const canKeep = window.isSecureContext && crypto.subtle && window.indexedDB && navigator.locks && storage();
   window.portcullis = Object.freeze({ ready: canKeep ? ready : async () => {} });
   if (!canKeep) return isPage && onceLoaded(failed);
