@@ -44,6 +44,7 @@ pub(crate) struct Flags {
     pub(crate) polling: Vec<String>,
     pub(crate) device_binding: DeviceBinding,
     pub(crate) software_keys: bool,
+    pub(crate) include_site: bool,
     pub(crate) same_site: SameSite,
     pub(crate) first_party_links: bool,
     pub(crate) initiators: Vec<String>,
@@ -95,6 +96,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         polling: Vec::new(),
         device_binding: DeviceBinding::Off,
         software_keys: false,
+        include_site: false,
         same_site: SameSite::Lax,
         first_party_links: false,
         initiators: Vec::new(),
@@ -196,6 +198,7 @@ fn rules(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
             }
         }
         "--first-party-links" => flags.first_party_links = value == "on",
+        "--include-site" => flags.include_site = value == "on",
         "--software-keys" => flags.software_keys = value == "on",
         "--refresh-initiator" => flags.initiators.push(value.into()),
         "--no-store" => flags.no_store = value == "on",

@@ -8,7 +8,7 @@
 //!     [--trusted-proxy CIDR]... [--client-ip-header NAME] [--context-header NAME] [--seal-cookie NAME]...
 //!     [--cross-site report] [--trust-origin ORIGIN]... [--bypass PATH]... [--script-cookie NAME]... [--form-tokens on]
 //!     [--clear-site-data cookies|storage]... [--no-store on] [--polling-route PATH]...
-//!     [--device-binding offer|require=S] [--refresh-initiator HOST]... [--software-keys on]
+//!     [--device-binding offer|require=S] [--refresh-initiator HOST]... [--software-keys on] [--include-site on]
 //!     [--same-site strict|lax] [--first-party-links on]
 //! ```
 //!
@@ -83,6 +83,9 @@ async fn serve(flags: Flags) -> Result<(), Box<dyn Error>> {
         });
     if flags.first_party_links {
         sessions = sessions.first_party_links();
+    }
+    if flags.include_site {
+        sessions = sessions.include_site();
     }
     if flags.software_keys {
         sessions = sessions.software_keys();

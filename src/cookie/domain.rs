@@ -47,6 +47,11 @@ impl CookieDomain {
         if covers { Ok(Self(domain.into())) } else { Err(DomainError::DoesNotCoverHost) }
     }
 
+    /// Whether it is a whole site: a public suffix and one label more, and nothing below it.
+    pub(crate) fn is_registrable(&self) -> bool {
+        registrable(&self.0) == Some(self.0.as_str())
+    }
+
     /// The domain as it stands in the attribute.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -85,6 +85,12 @@ impl Origin {
         self.authority().len() > self.host.len()
     }
 
+    /// The origin of another host with the same scheme and port.
+    pub(crate) fn with_host(&self, host: &str) -> String {
+        let port = self.authority().get(self.host.len()..).unwrap_or_default();
+        format!("{}://{host}{port}", if self.secure { "https" } else { "http" })
+    }
+
     /// Whether the scheme is `https`.
     #[must_use]
     pub const fn is_secure(&self) -> bool {

@@ -98,8 +98,9 @@ impl SessionLayerBuilder {
             let remedy = "name a file in a folder that this process may write to";
             ConfigError::of(vec![Problem::new("outage", &fault, remedy)])
         })?;
+        let whole_site = self.cookie_domain.as_deref().filter(|_| self.include_site);
         let devices = (self.device_binding != DeviceBinding::Off && origin.is_secure())
-            .then(|| Devices::new(&self.keys, &origin, self.initiators, self.software_keys));
+            .then(|| Devices::new(&self.keys, &origin, whole_site, self.initiators, self.software_keys));
         Ok(SessionLayer::new(Site {
             registry: Arc::new(registry),
             policy: self.policy,
@@ -253,11 +254,30 @@ impl SessionLayerBuilder {
                 let remedy = "choose a device_binding(), or name no initiators";
                 problems.push(Problem::new("refresh_initiators", &"no session is bound to a device", remedy));
             }
+            if self.include_site {
+                let remedy = "choose a device_binding(), or leave it out";
+                problems.push(Problem::new("include_site", &"no session is bound to a device", remedy));
+            }
             if self.software_keys {
                 let remedy = "choose a device_binding(): the script's key is for browsers that do without";
                 problems.push(Problem::new("software_keys", &"no session is bound to a device", remedy));
             }
             return;
+        }
+        let is_whole_site = |domain: &String| {
+            let origin = Origin::parse(&self.origin).ok();
+            origin
+                .and_then(|origin| CookieDomain::new(domain, &origin).ok())
+                .is_some_and(|domain| domain.is_registrable())
+        };
+        if self.include_site && !self.cookie_domain.as_ref().is_some_and(is_whole_site) {
+            let remedy =
+                "set cookie_domain() to the registrable domain, such as example.com, or leave it out";
+            problems.push(Problem::new(
+                "include_site",
+                &"the session cookie is not one of the whole site",
+                remedy,
+            ));
         }
         if self.timeouts.fresh <= REFRESHES_AHEAD {
             let remedy = "set `fresh` to more than 2 minutes: browsers refresh that much ahead, with less before every request";

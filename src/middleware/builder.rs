@@ -49,6 +49,7 @@ pub struct SessionLayerBuilder {
     pub(super) device_binding: DeviceBinding,
     pub(super) initiators: Vec<String>,
     pub(super) software_keys: bool,
+    pub(super) include_site: bool,
 }
 
 impl SessionLayer {
@@ -97,6 +98,7 @@ impl SessionLayerBuilder {
             device_binding: DeviceBinding::default(),
             initiators: Vec::new(),
             software_keys: false,
+            include_site: false,
         }
     }
 
@@ -280,6 +282,16 @@ impl SessionLayerBuilder {
     /// other, mount [`device_endpoints`](SessionLayer::device_endpoints) as well. On `http://localhost` no browser binds.
     pub const fn device_binding(mut self, binding: DeviceBinding) -> Self {
         self.device_binding = binding;
+        self
+    }
+
+    /// Browsers refresh a bound session before a request to any host of the site, and pages of any host may make them: for a site
+    /// whose pages on `www.example.com` call an API on this origin, `app.example.com`. It wants a
+    /// [`cookie_domain`](Self::cookie_domain) that is the registrable domain, and that host, `example.com`, must serve
+    /// [`device_well_known`](SessionLayer::device_well_known), or browsers bind nothing (unless it is this origin itself). The
+    /// default is this origin alone; [`refresh_initiators`](Self::refresh_initiators) names single hosts without a domain cookie.
+    pub const fn include_site(mut self) -> Self {
+        self.include_site = true;
         self
     }
 

@@ -50,6 +50,9 @@ pub(super) struct Devices {
     pub(super) identifiers: Identifiers,
     /// Hosts whose pages may make a browser refresh before it follows a link.
     pub(super) initiators: Vec<String>,
+    /// The origin of the sessions' scope, and whether every host of the site is in it.
+    pub(super) scope_origin: String,
+    pub(super) includes_site: bool,
     /// Whether a script may keep the key of a session that its browser does not bind.
     pub(super) software_keys: bool,
     /// The endpoints' addresses as a browser knows them.
@@ -59,12 +62,21 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    pub(super) fn new(keys: &KeyRing, origin: &Origin, initiators: Vec<String>, software_keys: bool) -> Self {
+    pub(super) fn new(
+        keys: &KeyRing,
+        origin: &Origin,
+        whole_site: Option<&str>,
+        initiators: Vec<String>,
+        software_keys: bool,
+    ) -> Self {
         let url = |path| format!("{}{path}", origin.as_str());
         Self {
             challenges: Challenges::new(keys, origin.as_str()),
             identifiers: Identifiers::new(keys, origin.as_str()),
             initiators,
+            scope_origin: whole_site
+                .map_or_else(|| origin.as_str().to_owned(), |domain| origin.with_host(domain)),
+            includes_site: whole_site.is_some(),
             software_keys,
             key_url: url(KEY_PATH),
             register_url: url(REGISTER_PATH),

@@ -155,7 +155,8 @@ impl Call<'_> {
         let instructions = Instructions {
             identifier,
             refresh_path: REFRESH_PATH,
-            origin: site.origin.as_str(),
+            scope_origin: &devices.scope_origin,
+            include_site: devices.includes_site,
             cookie: site.cookies.session(),
             initiators: &devices.initiators,
         };

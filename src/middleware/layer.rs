@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tower_layer::Layer;
 
-use super::{jwks::Jwks, service::SessionService, site::Site};
+use super::{service::SessionService, site::Site};
 use crate::{clock::Timestamp, store::StoreError};
 
 /// Puts sessions in front of a service.
@@ -61,13 +61,6 @@ impl SessionLayer {
     pub async fn logout_before(&self, moment: Timestamp) -> Result<(), StoreError> {
         self.0.registry.ready().await.ok();
         self.0.registry.end_before(moment).await
-    }
-
-    /// A service for `/.well-known/jwks.json`: the public keys with which anybody can verify that a renewal token comes
-    /// from here. It proves where a token comes from, never who a user is.
-    #[must_use]
-    pub fn jwks(&self) -> Jwks {
-        Jwks::new(&self.0.keys)
     }
 }
 

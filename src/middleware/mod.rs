@@ -16,7 +16,7 @@
 //! diagnosis  why a cookie did not arrive
 //! device    whether sessions are bound to keys; endpoints is the service for it, call one request to it:
 //!           device_endpoints is what browsers speak to, key_endpoint what the script speaks to that keeper serves
-//! jwks      the public keys of the renewal tokens
+//! well_known  what the site says of itself; jwks is the public keys of its renewal tokens
 //! ```
 
 mod account;
@@ -48,6 +48,7 @@ mod sealed_cookies;
 mod service;
 mod site;
 mod told;
+mod well_known;
 
 pub(crate) use account::LoginSpec;
 pub use account::{DeviceInfo, SessionInfo};
@@ -61,9 +62,9 @@ pub(crate) use cross_site::is_safe;
 pub use device::DeviceBinding;
 pub use diagnosis::{CookieCause, DiagnosisPage};
 pub use endpoints::DeviceEndpoints;
-pub use jwks::Jwks;
 pub use layer::SessionLayer;
 pub use manners::ClearSiteData;
 #[cfg(feature = "axum")]
 pub(crate) use response::unavailable;
 pub use service::{ResponseFuture, SessionService};
+pub use well_known::WellKnown;

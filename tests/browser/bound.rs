@@ -26,6 +26,10 @@ crate::in_browser!(on_chromium_with_initiators BindingChromium with INITIATORS;
     a_link_from_a_named_site_is_refreshed_before_it_is_followed,
 );
 
+crate::in_browser!(on_chromium_of_a_whole_site BindingChromium with WHOLE_SITE;
+    every_host_of_the_site_has_it_refreshed,
+);
+
 crate::in_browser!(on_rationed_chromium RationedChromium with OFFERS;
     a_browser_that_may_not_sign_is_not_signed_out,
 );
@@ -42,6 +46,8 @@ const INITIATORS: &[&str] = &[
     "--refresh-initiator",
     "evil.site.test",
 ];
+const WHOLE_SITE: &[&str] =
+    &["--device-binding", "offer", "--cookie-domain", "site.test", "--include-site", "on"];
 pub(crate) const OFFERS: &[&str] = &["--device-binding", "offer"];
 
 /// A browser without keys goes on as ever.
@@ -280,6 +286,40 @@ fn a_link_from_a_named_site_is_refreshed_before_it_is_followed(stage: &mut Stage
         );
         assert_eq!(pages.iter().map(|page| page.cookies(SESSION)).collect::<Vec<_>>(), [1]);
     }
+}
+
+fn every_host_of_the_site_has_it_refreshed(stage: &mut Stage) {
+    let session = "__Secure-session";
+    // Before the domain itself says that the application may, the browser binds nothing.
+    stage.sign_in("alice");
+    assert_eq!(stage.seen.wait("POST", REGISTER).status, 200);
+    stage.browser.open(DESK);
+    stage.browser.forget_cookie(session);
+    stage.seen.forget();
+    assert_eq!(stage.who(), None);
+    assert!(requests(stage, "POST", REFRESH).is_empty(), "it has kept no key");
+    stage.put_file(
+        "https://site.test/.well-known/device-bound-sessions",
+        r#"{"registering_origins":["https://app.site.test"]}"#,
+    );
+    sign_in(stage, "alice");
+    for sibling in [SIBLING, "https://site.test"] {
+        stage.browser.open(DESK);
+        stage.browser.forget_cookie(session);
+        stage.open_page(&format!("{sibling}/page"), &format!("<a href='{APP}/client'>go</a>"));
+        // Its own pages are in scope as well: the browser has refreshed before the first of them.
+        assert_eq!(
+            requests(stage, "POST", REFRESH).last().map(|request| request.status),
+            Some(200),
+            "{sibling}"
+        );
+        stage.seen.forget();
+        stage.browser.click("a");
+        stage.text();
+        let pages = requests(stage, "GET", "/client");
+        assert_eq!(pages.iter().map(|page| page.cookies(session)).collect::<Vec<_>>(), [1]);
+    }
+    assert_eq!(stage.who().as_deref(), Some("alice"));
 }
 
 /// How much later a page comes where the browser refreshes first. It prints figures and holds nothing to them.

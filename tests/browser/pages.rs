@@ -34,6 +34,13 @@ impl Pages {
         pages
     }
 
+    /// A file at an address, as it is.
+    pub(crate) fn put_file(&self, url: &str, text: &str) {
+        let (_, place) = url.split_once("://").expect("a whole address");
+        let page = Page { html: text.to_owned(), set_cookie: Vec::new() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(place.to_owned(), page);
+    }
+
     /// A page at an address, whatever its scheme, and the lines it sets cookies with, byte for byte.
     pub(crate) fn put(&self, url: &str, html: &str, set_cookie: &[&[u8]]) {
         let (_, place) = url.split_once("://").expect("a whole address");

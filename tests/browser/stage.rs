@@ -99,6 +99,11 @@ impl Stage {
         self.browser.open(url);
     }
 
+    /// Puts a file somewhere.
+    pub(crate) fn put_file(&self, url: &str, text: &str) {
+        self.pages.put_file(url, text);
+    }
+
     /// Goes to a page that sets cookies with these lines.
     pub(crate) fn toss(&mut self, url: &str, lines: &[&[u8]]) {
         self.pages.put(url, "tossed", lines);

@@ -57,6 +57,7 @@ on_every_store!(
     an_answer_from_before_the_binding_may_come_last,
     hints_are_not_asked_of_what_a_browser_sends_by_itself,
     what_a_store_has_lost_is_bound_again_and_told,
+    a_whole_site_may_be_in_the_scope,
 );
 
 pub(crate) fn offers(builder: SessionLayerBuilder) -> SessionLayerBuilder {
@@ -869,4 +870,22 @@ async fn what_a_store_has_lost_is_bound_again_and_told(stage: Stage) {
     stage.pass(FRESH);
     refresh(&mut alice, &mut device).await;
     assert_eq!(stage.events.names(), ["session_renewed"]);
+}
+
+async fn a_whole_site_may_be_in_the_scope(stage: Stage) {
+    let stage = stage.rebuilt(|builder| offers(builder).cookie_domain("example.com").include_site());
+    stage.layer.ready().await.unwrap();
+    let (alice, offer) = offered(&stage).await;
+    let answer = register(&alice, &Device::new(7).registration(&offer.challenge)).await;
+    let json: serde_json::Value = serde_json::from_str(&answer.ok()).unwrap();
+    assert_eq!(json["scope"], serde_json::json!({ "origin": "https://example.com", "include_site": true }));
+    assert_eq!(json["credentials"][0]["name"], "__Secure-session");
+    let attributes = json["credentials"][0]["attributes"].as_str().unwrap();
+    assert_eq!(attributes, "Path=/; Domain=example.com; Secure; HttpOnly; SameSite=Lax");
+    let other = portcullis::cookie::Origin::parse("https://www.example.com:8443").unwrap();
+    let app = Router::new().fallback_service(stage.layer.device_well_known([other]));
+    let file = crate::browser::answer(app, alice.request(Method::GET)).await;
+    let wanted = r#"{"registering_origins":["https://app.example.com","https://www.example.com:8443"]}"#;
+    assert_eq!(file.ok(), wanted);
+    assert_eq!(file.field("content-type"), "application/json");
 }

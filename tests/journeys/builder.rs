@@ -272,6 +272,24 @@ async fn what_device_binding_needs_is_checked() {
          that do without."
     );
     assert!(site().same_site(SameSite::Strict).first_party_links().build().is_ok());
+    assert_eq!(
+        refusal(site().include_site()),
+        "the session layer cannot be built:\n\
+         - include_site: no session is bound to a device. Remedy: choose a device_binding(), or leave it out."
+    );
+    for domain in [None, Some("app.example.com")] {
+        let site = builder("https://app.example.com").device_binding(DeviceBinding::Offer).include_site();
+        let site = match domain {
+            Some(domain) => site.cookie_domain(domain),
+            None => site,
+        };
+        assert_eq!(
+            refusal(site),
+            "the session layer cannot be built:\n\
+             - include_site: the session cookie is not one of the whole site. Remedy: set cookie_domain() to the registrable \
+             domain, such as example.com, or leave it out."
+        );
+    }
     for bad in [
         "",
         "*",
