@@ -320,7 +320,8 @@ impl SessionLayerBuilder {
     /// binds by itself comes first; where one does so later, its key takes the place of the script's. `fetch` and forms wait
     /// while a session is being renewed; for other requests `await portcullis.ready()`. A page that is opened when the cookie
     /// is no longer fresh arrives by `/portcullis/renew`. While nobody touches the page nothing is renewed, so `idle` holds. It asks the
-    /// server when a page is loaded, for somebody with a key at most once a minute: no store call.
+    /// server when a page is loaded, for somebody with a key at most once a minute: no store call. A Content-Security-Policy of the
+    /// pages must have `script-src 'self'` and `connect-src 'self'`. Switched off later, it ends such sessions when they are stale.
     pub const fn software_keys(mut self) -> Self {
         self.software_keys = true;
         self

@@ -171,7 +171,8 @@
     event.stopImmediatePropagation();
     ready().finally(() => {
       letThrough.add(form);
-      form.requestSubmit(submitter);
+      // The button may be gone by now, and Safari before 16 cannot do it.
+      try { form.requestSubmit(submitter); } catch { form.submit(); }
     });
   }, true);
 
