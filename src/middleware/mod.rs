@@ -14,8 +14,9 @@
 //! outgoing  the application's cookies on the way out: policy, then seal
 //! response  our cookies and cache rules on the way out; manners is what the site chose there
 //! diagnosis  why a cookie did not arrive
-//! device    whether sessions are bound to keys; endpoints is the service for it, call one request to it:
-//!           device_endpoints is what browsers speak to, key_endpoint what the script speaks to that keeper serves
+//! device    whether sessions are bound to keys; device_settings is what is configured of it
+//! endpoints  the service for it, call one request: device_endpoints is what browsers speak to, key_endpoint what the script
+//!            speaks to that keeper serves
 //! well_known  what the site says of itself; jwks is the public keys of its renewal tokens
 //! ```
 
@@ -30,6 +31,7 @@ mod config_error;
 mod cross_site;
 mod device;
 mod device_endpoints;
+mod device_settings;
 mod diagnosis;
 mod endpoints;
 mod fields;
